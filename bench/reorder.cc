@@ -215,13 +215,12 @@ Run scale(cpu::ArithmeticKernel kernel, std::size_t compute) {
   return [=](benchmark::State& state) {
     const Fixture data(kValues * kValueBytes[compute], 1, compute == 0 ? DType::f32 : DType::f64);
     // By 1, so that repetition neither grows nor shrinks the values.
-    const AttributeValues narrow;
-    const WideAttributeValues wide;
-    const void* const attributes = compute == 0 ? static_cast<const void*>(&narrow) : &wide;
-    const cpu::Arithmetic arithmetic{
-        .src_scale = true, .dst_scale = false, .subtracted = false, .added = false, .beta = 0};
-    data.time(state, 2 * kValues * kValueBytes[compute],
-              [&] { kernel(data.src(), nullptr, attributes, 0, kValues, arithmetic); });
+    const AttributeValues<float> narrow;
+    const AttributeValues<double> wide;
+    const AttributeLists<float> in_f32 = lists_of(narrow);
+    const AttributeLists<double> in_f64 = lists_of(wide);
+    const void* const attributes = compute == 0 ? static_cast<const void*>(&in_f32) : &in_f64;
+    data.time(state, 2 * kValues * kValueBytes[compute], [&] { kernel(data.src(), nullptr, attributes, kValues, 0); });
   };
 }
 

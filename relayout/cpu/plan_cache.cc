@@ -141,8 +141,8 @@ int64_t bytes_of(const PlanData& data) {
   const Attributes& a = data.attributes();
   const std::size_t values = a.src_scale.values.size() + a.dst_scale.values.size() + a.src_zero_point.values.size() +
                              a.dst_zero_point.values.size() + a.mean.values.size();
-  auto bytes = static_cast<int64_t>(data.attribute_values().size_bytes() + data.wide_attribute_values().size_bytes() +
-                                    values * sizeof(double));
+  int64_t bytes = data.attribute_values().bytes() + data.wide_attribute_values().bytes() +
+                  static_cast<int64_t>(values * sizeof(double));
   for (const auto& table : data.tables()) bytes += static_cast<int64_t>(table.size() * sizeof(Offsets));
   return bytes + bytes_of(data.boxes()) + bytes_of(data.fills());
 }

@@ -55,11 +55,38 @@ inline constexpr int64_t kMaxBesideRows = 64;
 /// The attribute values of one element in a compute type. What is subtracted from the source is its zero point and the
 /// mean in its units. The defaults change nothing: x * 1, x / 1, x - 0 and x + -0 are x for every x, also for -0.
 template <typename Compute>
-struct AttributeValuesOf {
+struct AttributeValues {
   Compute src_scale = 1, dst_scale = 1;
   Compute subtracted = 0, added = Compute(-0.0);
 };
-using AttributeValues = AttributeValuesOf<float>;
-using WideAttributeValues = AttributeValuesOf<double>;
+
+/// Attribute values of runs of elements, as lists with an entry for each element (the same for all runs), for each run,
+/// or one for all. `divides`: whether some dst_scale is not 1.
+template <typename Compute>
+struct AttributeLists {
+  enum class Step : uint8_t { none, element, run };
+
+  const Compute *src_scale, *dst_scale, *subtracted, *added;
+  Step step;
+  bool divides;
+
+  /// Those of the elements from `element` on of the runs from `run` on.
+  AttributeLists from(int64_t element, int64_t run) const {
+    const int64_t i = entry(element, run);
+    return {src_scale + i, dst_scale + i, subtracted + i, added + i, step, divides};
+  }
+  /// The entry of an element of a run.
+  int64_t entry(int64_t element, int64_t run) const {
+    return step == Step::element ? element : step == Step::run ? run : 0;
+  }
+};
+
+/// The same attribute values for all elements.
+template <typename Compute>
+AttributeLists<Compute> lists_of(const AttributeValues<Compute>& values) {
+  return {
+      &values.src_scale,    &values.dst_scale, &values.subtracted, &values.added, AttributeLists<Compute>::Step::none,
+      values.dst_scale != 1};
+}
 
 }  // namespace relayout

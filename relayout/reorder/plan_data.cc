@@ -54,8 +54,7 @@ void check_injective(const Layout& layout, const Attributes& attributes) {
 
 /// One row-major table of values over the dims of all masks, and its stride for each dim.
 template <typename Compute>
-std::vector<AttributeValuesOf<Compute>> expand_attributes(const Attributes& a, const Dims& dims, Dims* strides) {
-  using Values = AttributeValuesOf<Compute>;
+AttributeTable<Compute> expand_attributes(const Attributes& a, const Dims& dims, Dims* strides) {
   const uint32_t mask = a.masks();
   *strides = Dims(dims.size(), 0);
   int64_t count = 1;
@@ -63,7 +62,7 @@ std::vector<AttributeValuesOf<Compute>> expand_attributes(const Attributes& a, c
     if (!(mask >> d & 1)) continue;
     (*strides)[d] = count;
     const auto next = checked_mul(count, dims[d]);
-    if (!next || *next > kMaxAttributeBytes / static_cast<int64_t>(sizeof(Values))) {
+    if (!next || *next > kMaxAttributeBytes / static_cast<int64_t>(4 * sizeof(Compute))) {
       const std::string limit = std::to_string(kMaxAttributeBytes);
       throw Error(ErrorCode::limit,
                   "reorder: the attributes' masks together (" + std::to_string(mask) + ") over dims " +
@@ -81,14 +80,16 @@ std::vector<AttributeValuesOf<Compute>> expand_attributes(const Attributes& a, c
     }
     return attribute.values[static_cast<std::size_t>(at)];
   };
-  std::vector<Values> out(static_cast<std::size_t>(count));
+  AttributeTable<Compute> out;
+  out.divides = std::ranges::any_of(a.dst_scale.values, [](double scale) { return scale != 1; });
+  for (auto* list : {&out.src_scale, &out.dst_scale, &out.subtracted, &out.added})
+    list->reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    Values& entry = out[static_cast<std::size_t>(i)];
     const double src_scale = value(a.src_scale, i, 1);
-    entry.src_scale = static_cast<Compute>(src_scale);
-    entry.dst_scale = static_cast<Compute>(value(a.dst_scale, i, 1));
-    entry.subtracted = static_cast<Compute>(value(a.src_zero_point, i, 0) + value(a.mean, i, 0) / src_scale);
-    entry.added = static_cast<Compute>(value(a.dst_zero_point, i, -0.0));
+    out.src_scale.push_back(static_cast<Compute>(src_scale));
+    out.dst_scale.push_back(static_cast<Compute>(value(a.dst_scale, i, 1)));
+    out.subtracted.push_back(static_cast<Compute>(value(a.src_zero_point, i, 0) + value(a.mean, i, 0) / src_scale));
+    out.added.push_back(static_cast<Compute>(value(a.dst_zero_point, i, -0.0)));
   }
   return out;
 }

@@ -18,6 +18,29 @@ namespace relayout {
 
 struct BoxPlanner;
 
+/// The attribute values of all elements in a compute type: entry i of each list belongs to index i of Operand
+/// kAttribute.
+template <typename Compute>
+struct AttributeTable {
+  std::vector<Compute> src_scale, dst_scale, subtracted, added;
+  bool divides = false;  // some dst_scale is not 1
+
+  /// Those from an index on, which grows by 1 with each `step`.
+  AttributeLists<Compute> from(int64_t index, typename AttributeLists<Compute>::Step step) const {
+    return {src_scale.data() + index,
+            dst_scale.data() + index,
+            subtracted.data() + index,
+            added.data() + index,
+            step,
+            divides};
+  }
+  AttributeValues<Compute> at(int64_t index) const {
+    const auto i = static_cast<std::size_t>(index);
+    return {src_scale[i], dst_scale[i], subtracted[i], added[i]};
+  }
+  int64_t bytes() const { return static_cast<int64_t>(4 * sizeof(Compute) * src_scale.size()); }
+};
+
 class PlanData {
  public:
   /// Nothing is planned yet.
@@ -52,10 +75,9 @@ class PlanData {
   const Tables& tables() const { return tables_; }
   /// The value of the padding, as bits of the destination's type, for fills().
   uint64_t fill_bits() const { return fill_bits_; }
-  /// The attribute values, in one of both lists: in f32 where that is the compute type, else in f64. The offsets of
-  /// Operand kAttribute are indices into it.
-  std::span<const AttributeValues> attribute_values() const { return attribute_values_; }
-  std::span<const WideAttributeValues> wide_attribute_values() const { return wide_attribute_values_; }
+  /// The attribute values, in one of both tables: in f32 where that is the compute type, else in f64.
+  const AttributeTable<float>& attribute_values() const { return attribute_values_; }
+  const AttributeTable<double>& wide_attribute_values() const { return wide_attribute_values_; }
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.
   std::string explain() const;
@@ -112,8 +134,8 @@ class PlanData {
   bool converts_ = false, streams_ = false, one_strided_block_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
-  std::vector<AttributeValues> attribute_values_;
-  std::vector<WideAttributeValues> wide_attribute_values_;
+  AttributeTable<float> attribute_values_;
+  AttributeTable<double> wide_attribute_values_;
   Dims attribute_strides_;
   uint64_t fill_bits_ = 0;
   int64_t bytes_ = 0;  // of both sides

@@ -65,35 +65,44 @@ HWY_INLINE Values load_for(const std::byte* from) {
     return load_narrowed<S, D != DType::f32>(from);
 }
 
-/// How the elements of a register are converted; values of narrow types are joined to a register by the caller. With
-/// attributes, all go by way of f32.
+/// How the elements of a register, from element i of a run on, are converted; values of narrow types are joined to a
+/// register by the caller. With attributes, all go by way of f32.
 template <DType S, DType D>
 struct Plainly {
   static constexpr bool kByValues = !kByIntegers<S, D> && !kByDoubles<S, D>;
   static constexpr int64_t kWider = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
   static constexpr int64_t kCount = kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t)) / kWider : kValues;
 
-  HWY_INLINE Values values(const std::byte* from) const { return load_for<S, D>(from); }
+  HWY_INLINE Values values(const std::byte* from, int64_t) const { return load_for<S, D>(from); }
   template <bool kStream>
-  HWY_INLINE void step(const std::byte* from, std::byte* to) const {
+  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const {
     if constexpr (kByIntegers<S, D>)
       convert_integers<S, D, kStream>(from, to);
     else if constexpr (kByDoubles<S, D>)
       store_doubles<D, kStream>(load_doubles<S>(from), to);
     else
-      store_values<D, kStream>(values(from), to);
+      store_values<D, kStream>(values(from, i), to);
   }
 };
-template <DType S, DType D>
+/// With attribute values for each element, or for each run.
+template <DType S, DType D, bool kEach>
 struct Computed {
   static constexpr bool kByValues = true;
   static constexpr int64_t kCount = kValues;
-  Arithmetics<D> compute;
+  // A copy, because a store of an element could change what is behind a pointer, as far as the compiler knows.
+  const RunAttributes attributes;
+  const Arithmetics<D> compute;  // of a run
 
-  HWY_INLINE Values values(const std::byte* from) const { return compute(load_values<S>(from)); }
+  HWY_INLINE Computed(const RunAttributes& a, int64_t run) : attributes(a), compute(a, run) {}
+  HWY_INLINE Values values(const std::byte* from, int64_t i) const {
+    if constexpr (kEach)
+      return computed_at<D>(load_values<S>(from), attributes, i);
+    else
+      return compute(load_values<S>(from));
+  }
   template <bool kStream>
-  HWY_INLINE void step(const std::byte* from, std::byte* to) const {
-    store_values<D, kStream>(values(from), to);
+  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const {
+    store_values<D, kStream>(values(from, i), to);
   }
 };
 
@@ -110,15 +119,40 @@ HWY_INLINE void copy_few(const std::byte* src, std::byte* dst, int64_t bytes) {
 #endif
 }
 
+/// Attribute values of the elements of some runs of n elements each as those of one run.
+class JoinedAttributes {
+ public:
+  static constexpr int64_t kMost = 256 + 64;
+
+  JoinedAttributes(const RunAttributes& of, int64_t first, int64_t runs, int64_t n) : divides_(of.divides) {
+    const float* const from[] = {of.src_scale, of.dst_scale, of.subtracted, of.added};
+    for (std::size_t k = 0; k < 4; ++k) {
+      for (int64_t r = 0; r < runs; ++r) {
+        for (int64_t i = 0; i < n; ++i) lists_[k][r * n + i] = from[k][of.entry(i, first + r)];
+      }
+    }
+  }
+  RunAttributes lists() const {
+    return {lists_[0], lists_[1], lists_[2], lists_[3], RunAttributes::Step::element, divides_};
+  }
+
+ private:
+  float lists_[4][kMost] = {};  // a step may read more than there are
+  bool divides_;
+};
+
 /// Converts runs that are shorter than a step. `least` elements or more can be converted by `convert`: these are runs
 /// in memory that follow each other.
 HWY_NOINLINE void convert_short(ConvertKernel convert, int64_t least, int64_t src_bytes, int64_t dst_bytes,
                                 const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
-                                int64_t n, const AttributeValues* attributes, int64_t ahead) {
+                                int64_t n, const RunAttributes* attributes, int64_t ahead) {
   constexpr int64_t kMost = 256;
   alignas(64) std::byte from[(kMost + 64) * 8], to[(kMost + 64) * 8];
   if (n == 0) return;
   const int64_t together = kMost / n;
+  std::optional<JoinedAttributes> joined;
+  RunAttributes lists{};
+  const RunAttributes* with = attributes;
   for (int64_t first = 0; first < runs; first += together) {
     const int64_t count = std::min(together, runs - first);
     const int64_t src_run = n * src_bytes, dst_run = n * dst_bytes;
@@ -127,7 +161,12 @@ HWY_NOINLINE void convert_short(ConvertKernel convert, int64_t least, int64_t sr
       if (ahead != 0) prefetch(at + ahead);
       copy_few(at, from + r * src_run, src_run);
     }
-    convert(from, kFirst, to, kFirst, 1, std::max(count * n, least), attributes, 0);
+    using Step = RunAttributes::Step;
+    if (attributes && (attributes->step == Step::run || (attributes->step == Step::element && first == 0))) {
+      lists = joined.emplace(*attributes, first, count, n).lists();
+      with = &lists;
+    }
+    convert(from, kFirst, to, kFirst, 1, std::max(count * n, least), with, 0);
     for (int64_t r = 0; r < count; ++r) copy_few(to + r * dst_run, dst + dst_runs[first + r], dst_run);
   }
 }
@@ -140,12 +179,46 @@ HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, 
   for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + ahead + b);
 }
 
+/// The types that most models and images have.
+template <DType D>
+constexpr bool kUsual = kIsFloating<D> ? kBits<D> >= 16 : D == DType::s32 || D == DType::s8 || D == DType::u8;
+
+/// Converts runs with attribute values of each element by way of f32 in the first-level cache, for types that are not
+/// usual.
+struct ByF32 {
+  ConvertKernel load, store;
+  int64_t src_bytes, dst_bytes;
+};
+HWY_NOINLINE void convert_each(const ByF32& way, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
+                               int64_t runs, int64_t n, const RunAttributes& attributes) {
+  constexpr int64_t kChunk = 512;
+  const F32 d;
+  alignas(64) float values[kChunk + kValues];
+  const auto as_bytes = [](float* at) { return reinterpret_cast<std::byte*>(at); };
+  for (int64_t r = 0; r < runs; ++r) {
+    for (int64_t i = 0; i < n; i += kChunk) {
+      const int64_t count = std::min(kChunk, n - i);
+      way.load(src + src_runs[r] + i * way.src_bytes, kFirst, as_bytes(values), kFirst, 1, count, nullptr, 0);
+      int64_t k = 0;
+      for (; k + kValues <= count; k += kValues)
+        hn::Store(computed_at<DType::f32>(hn::Load(d, values + k), attributes, i + k), d, values + k);
+      for (; k < count; ++k) {
+        const RunAttributes own = attributes.from(i + k, 0);
+        const float scaled = (values[k] - own.subtracted[0]) * own.src_scale[0] / own.dst_scale[0];
+        values[k] = canonical_nan(scaled + own.added[0]);
+      }
+      way.store(as_bytes(values), kFirst, dst + dst_runs[r] + i * way.dst_bytes, kFirst, 1, count, nullptr, 0);
+    }
+  }
+}
+
 /// With kStream runs start at lines, have whole lines, and are written past the cache.
 template <DType S, DType D, bool kStream>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-             const AttributeValues* attributes, int64_t ahead) {
+             const RunAttributes* attributes, int64_t ahead) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  const auto all = [&]<class How>(const How& how) HWY_ATTR {
+  // how_of(r): how the elements of run r are converted.
+  const auto all = [&]<class How>(std::type_identity<How>, auto how_of) HWY_ATTR {
     constexpr int64_t kCount = How::kCount;
     if (n < kCount)
       return convert_short(&convert<S, D, false>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, attributes,
@@ -153,6 +226,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
     for (int64_t r = 0; r < runs; ++r) {
       const std::byte* const from = src + src_runs[r];
       std::byte* const to = dst + dst_runs[r];
+      const How how = how_of(r);
       int64_t i = 0;
 #if HWY_TARGET <= HWY_AVX2
       // Whole registers of a narrow type are made of several registers of values.
@@ -160,7 +234,8 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
         constexpr int64_t kMany = kValues * 4 / kDst;
         for (; i + kMany <= n; i += kMany) {
           fetch_ahead(from + i * kSrc, i * kSrc, kMany * kSrc, ahead);
-          const auto v = [&](int64_t k) HWY_ATTR { return how.values(from + (i + k * kValues) * kSrc); };
+          const auto v = [&](int64_t k)
+                             HWY_ATTR { return how.values(from + (i + k * kValues) * kSrc, i + k * kValues); };
           put<kStream>(narrow_register<D>(v), Wide<uint8_t>(), as<uint8_t>(to + i * kDst));
         }
       }
@@ -169,15 +244,27 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
         // The last step converts some elements for the second time.
         i = std::min(i, n - kCount);
         fetch_ahead(from + i * kSrc, i * kSrc, kCount * kSrc, ahead);
-        how.template step<kStream>(from + i * kSrc, to + i * kDst);
+        how.template step<kStream>(from + i * kSrc, to + i * kDst, i);
         i += kCount;
       }
     }
   };
   if constexpr (compute_type(S, D, true) == ComputeType::f32) {
-    if (attributes) return all(Computed<S, D>{Arithmetics<D>(*attributes)});
+    if (attributes && attributes->step == RunAttributes::Step::element) {
+      if constexpr (kUsual<S> && kUsual<D>) {
+        return all(std::type_identity<Computed<S, D, true>>(),
+                   [&](int64_t run) HWY_ATTR { return Computed<S, D, true>(*attributes, run); });
+      } else {
+        return convert_each({&convert<S, DType::f32, false>, &convert<DType::f32, D, false>, kSrc, kDst}, src, src_runs,
+                            dst, dst_runs, runs, n, *attributes);
+      }
+    }
+    if (attributes) {
+      return all(std::type_identity<Computed<S, D, false>>(),
+                 [&](int64_t run) HWY_ATTR { return Computed<S, D, false>(*attributes, run); });
+    }
   }
-  all(Plainly<S, D>());
+  all(std::type_identity<Plainly<S, D>>(), [](int64_t) HWY_ATTR { return Plainly<S, D>(); });
 }
 
 /// Writes bytes from memory, where they lie as far from the start of a line as in the destination: whole lines past the
@@ -196,7 +283,7 @@ constexpr int64_t kPiece = 512;
 
 /// Several runs, each of less than half a piece, at a time.
 void stream_short_runs(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
-                       int64_t runs, int64_t n, const AttributeValues* attributes, int64_t ahead) {
+                       int64_t runs, int64_t n, const RunAttributes* attributes, int64_t ahead) {
   constexpr int64_t kMostRuns = kPiece / kCacheLine;
   alignas(64) std::byte memory[kPiece];
   const int64_t run = n * pair.dst_bytes, pitch = (run + 2 * kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -208,24 +295,32 @@ void stream_short_runs(const StreamedPair& pair, const std::byte* src, Starts sr
       const auto address = reinterpret_cast<uintptr_t>(dst + dst_runs[first + r]);
       at[r] = r * pitch + static_cast<int64_t>(address % kCacheLine);
     }
-    pair.convert(src, src_runs + first, memory, at, count, n, attributes, ahead);
+    RunAttributes own{};
+    if (attributes) own = attributes->from(0, first);
+    pair.convert(src, src_runs + first, memory, at, count, n, attributes ? &own : nullptr, ahead);
     for (int64_t r = 0; r < count; ++r) write_lines(memory + at[r], dst + dst_runs[first + r], run);
   }
 }
 
 void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* dst, int64_t n,
-                     const AttributeValues* attributes, int64_t ahead) {
+                     const RunAttributes* attributes, int64_t run, int64_t ahead) {
+  RunAttributes own{};
+  const auto attributes_from = [&](int64_t i) HWY_ATTR {
+    if (attributes) own = attributes->from(i, run);
+    return attributes ? &own : nullptr;
+  };
   const auto part = [&](int64_t i, int64_t count, int64_t fetched) HWY_ATTR {
     const std::byte* const from = src + i * pair.src_bytes;
     std::byte* const to = dst + i * pair.dst_bytes;
-    if (pair.lines) return pair.lines(from, kFirst, to, kFirst, 1, count, attributes, fetched);
+    if (pair.lines) return pair.lines(from, kFirst, to, kFirst, 1, count, attributes_from(i), fetched);
     alignas(64) std::byte memory[kPiece];
-    pair.convert(from, kFirst, memory, kFirst, 1, count, attributes, fetched);
+    pair.convert(from, kFirst, memory, kFirst, 1, count, attributes_from(i), fetched);
     stream_lines(memory, to, count * pair.dst_bytes, 0);
   };
   const auto edge = [&](int64_t i, int64_t end) HWY_ATTR {
     if (i < end)
-      pair.convert(src + i * pair.src_bytes, kFirst, dst + i * pair.dst_bytes, kFirst, 1, end - i, attributes, ahead);
+      pair.convert(src + i * pair.src_bytes, kFirst, dst + i * pair.dst_bytes, kFirst, 1, end - i, attributes_from(i),
+                   ahead);
   };
   const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
   // Elements may lie across two lines.
@@ -248,7 +343,7 @@ void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* 
 }
 
 void convert_stream(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
-                    int64_t runs, int64_t n, const AttributeValues* attributes, int64_t ahead) {
+                    int64_t runs, int64_t n, const RunAttributes* attributes, int64_t ahead) {
   const int64_t run = n * pair.dst_bytes;
   if (2 * run <= kPiece) {
     int64_t starts = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) | run;
@@ -257,14 +352,12 @@ void convert_stream(const StreamedPair& pair, const std::byte* src, Starts src_r
       return pair.lines(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
     return stream_short_runs(pair, src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
   }
-  for (int64_t r = 0; r < runs; ++r) stream_long_run(pair, src + src_runs[r], dst + dst_runs[r], n, attributes, ahead);
+  for (int64_t r = 0; r < runs; ++r)
+    stream_long_run(pair, src + src_runs[r], dst + dst_runs[r], n, attributes, r, ahead);
 }
 
 /// Whether a pair has a kernel that writes lines: all its stores are of whole registers, with attributes and without
-/// them, and the types are those that most models and images have. For other types the kernel would save a tenth of the
-/// time and double the code.
-template <DType D>
-constexpr bool kUsual = kIsFloating<D> ? kBits<D> >= 16 : D == DType::s32 || D == DType::s8 || D == DType::u8;
+/// them, and the types are usual. For other types the kernel would save a tenth of the time and double the code.
 template <DType S, DType D>
 constexpr bool kWritesLines = [] {
   constexpr std::size_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);

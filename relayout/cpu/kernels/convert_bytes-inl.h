@@ -90,14 +90,15 @@ ConvertKernel computing_kernel = nullptr;
 
 /// Runs of whole lines, by way of memory in the first-level cache.
 HWY_INLINE void compute_past_cache(ConvertKernel kernel, const std::byte* src, Starts src_runs, std::byte* dst,
-                                   Starts dst_runs, int64_t runs, int64_t n, const AttributeValues* attributes,
+                                   Starts dst_runs, int64_t runs, int64_t n, const RunAttributes* attributes,
                                    int64_t ahead) {
   constexpr int64_t kPiece = 512;
   alignas(64) std::byte memory[kPiece];
   for (int64_t r = 0; r < runs; ++r) {
     for (int64_t i = 0; i < n; i += kPiece) {
       const int64_t count = std::min(kPiece, n - i);
-      kernel(src + src_runs[r] + i, kFirst, memory, kFirst, 1, count, attributes, ahead);
+      const RunAttributes own = attributes->from(i, r);
+      kernel(src + src_runs[r] + i, kFirst, memory, kFirst, 1, count, &own, ahead);
       stream_lines(memory, dst + dst_runs[r] + i, count, 0);
     }
   }
@@ -107,7 +108,7 @@ HWY_INLINE void compute_past_cache(ConvertKernel kernel, const std::byte* src, S
 
 template <DType S, DType D, bool kStream>
 void convert_bytes(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-                   const AttributeValues* attributes, int64_t ahead) {
+                   const RunAttributes* attributes, int64_t ahead) {
   if (attributes) {
 #if RELAYOUT_KERNELS_SIMD
     if constexpr (kStream)

@@ -22,21 +22,24 @@ struct ByWay {
   int64_t src_bytes, dst_bytes;
 };
 
-/// The formula of reorder/attributes.h without the old value. Attributes that are not given change nothing.
-inline float computed(float value, const AttributeValues& a) {
-  return canonical_nan((value - a.subtracted) * a.src_scale / a.dst_scale + a.added);
+/// The formula of reorder/attributes.h without the old value, for values that follow each other.
+inline void compute_run(void* values, const RunAttributes& a, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t k = a.entry(i, 0);
+    const float scaled = (element<float>(values, i) - a.subtracted[k]) * a.src_scale[k] / a.dst_scale[k];
+    set_element<float>(values, i, canonical_nan(scaled + a.added[k]));
+  }
 }
 
 void convert_by_way(const ByWay& way, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
-                    int64_t runs, int64_t n, const AttributeValues* attributes) {
+                    int64_t runs, int64_t n, const RunAttributes* attributes) {
   constexpr int64_t kChunk = 512;
   alignas(64) std::byte values[kChunk * sizeof(Int128)];
   for (int64_t r = 0; r < runs; ++r) {
     for (int64_t i = 0; i < n; i += kChunk) {
       const int64_t count = std::min(kChunk, n - i);
       way.load(src + src_runs[r] + i * way.src_bytes, values, count);
-      for (int64_t k = 0; attributes && k < count; ++k)
-        set_element<float>(values, k, computed(element<float>(values, k), *attributes));
+      if (attributes) compute_run(values, attributes->from(i, r), count);
       way.store(values, dst + dst_runs[r] + i * way.dst_bytes, count);
     }
   }
@@ -44,7 +47,7 @@ void convert_by_way(const ByWay& way, const std::byte* src, Starts src_runs, std
 
 template <DType S, DType D>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-             const AttributeValues* attributes, int64_t) {
+             const RunAttributes* attributes, int64_t) {
   constexpr ComputeType kCompute = compute_type(S, D, false);
   using C = std::conditional_t<kCompute == ComputeType::f32, float,
                                std::conditional_t<kCompute == ComputeType::f64, double, Int128>>;

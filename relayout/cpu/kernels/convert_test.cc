@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <list>
 #include <random>
 
 #include "relayout/cpu/kernels/kernels.h"
@@ -31,14 +32,15 @@ bool computes(DType from, DType to) { return compute_type(from, to, true) == Com
 
 /// One element in its compute type C, computed with attributes if there are any, and stored.
 template <typename C, DType From, DType To>
-Storage<To> convert_one(Storage<From> element, const AttributeValues* attributes) {
+Storage<To> convert_one(Storage<From> element, const RunAttributes* attributes, int64_t i) {
   C value = load<C, From>(element);
   if constexpr (std::is_same_v<C, float>) {
     if (attributes) {
-      value -= attributes->subtracted;
-      value *= attributes->src_scale;
-      value /= attributes->dst_scale;
-      value += attributes->added;
+      const int64_t k = attributes->entry(i, 0);
+      value -= attributes->subtracted[k];
+      value *= attributes->src_scale[k];
+      value /= attributes->dst_scale[k];
+      value += attributes->added[k];
       value = canonical_nan(value);
     }
   }
@@ -47,7 +49,7 @@ Storage<To> convert_one(Storage<From> element, const AttributeValues* attributes
 
 /// The results of reorder/cast.h, element by element, for n elements.
 std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int64_t n,
-                                const AttributeValues* attributes) {
+                                const RunAttributes* attributes) {
   std::vector<std::byte> out(static_cast<std::size_t>(n * dense_bytes(to)));
   with_dtype(from, [&]<DType kFrom>(std::integral_constant<DType, kFrom>) {
     with_dtype(to, [&]<DType kTo>(std::integral_constant<DType, kTo>) {
@@ -57,13 +59,38 @@ std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int6
       for (int64_t i = 0; i < n; ++i) {
         Storage<kFrom> element;
         std::memcpy(&element, src + i * static_cast<int64_t>(sizeof element), sizeof element);
-        const Storage<kTo> converted = convert_one<C, kFrom, kTo>(element, attributes);
+        const Storage<kTo> converted = convert_one<C, kFrom, kTo>(element, attributes, i);
         std::memcpy(&out[static_cast<std::size_t>(i) * sizeof converted], &converted, sizeof converted);
       }
     });
   });
   return out;
 }
+
+/// Attribute values of n elements, with a guard page behind them.
+class ListedAttributes {
+ public:
+  ListedAttributes(int64_t n, std::mt19937& rng) : count_(n) {
+    for (int k = 0; k < 4; ++k) {
+      Guarded& made = memory_.emplace_back(n * static_cast<int64_t>(sizeof(float)), Guarded::Side::end);
+      for (int64_t i = 0; i < n; ++i) {
+        const float value = static_cast<float>(rng() % 4000 + 1) / (k < 2 ? 900.0f : 11.0f) - (k < 2 ? 0 : 150);
+        std::memcpy(made.data() + i * static_cast<int64_t>(sizeof value), &value, sizeof value);
+      }
+      lists_[k] = reinterpret_cast<const float*>(made.data());
+    }
+  }
+  /// The last n of them.
+  RunAttributes last(int64_t n) const {
+    return RunAttributes{lists_[0], lists_[1], lists_[2], lists_[3], RunAttributes::Step::element, true}.from(
+        count_ - n, 0);
+  }
+
+ private:
+  int64_t count_;
+  std::list<Guarded> memory_;
+  const float* lists_[4];
+};
 
 class EveryConversion : public testing::TestWithParam<const Kernels*> {
  protected:
@@ -95,14 +122,15 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
     const auto& src = telling_elements(from);
     const auto src_size = static_cast<std::size_t>(dense_bytes(from)), size = static_cast<std::size_t>(dense_bytes(to));
     const auto n = static_cast<int64_t>(src.size() / src_size);
-    std::vector<AttributeValues> tried;
+    std::vector<AttributeValues<float>> tried;
     for (const float factor : factors) tried.push_back({.src_scale = factor});
     for (const float factor : {0.37f, -3e38f, 1e-40f, 0x1p-24f}) {
       tried.push_back({.src_scale = 1.7f, .dst_scale = factor, .added = 128});
       tried.push_back({.src_scale = factor, .subtracted = -77.3f, .added = 1 << 30});
     }
     for (int s = -1; s < static_cast<int>(tried.size()); ++s) {
-      const AttributeValues* attributes = s < 0 ? nullptr : &tried[static_cast<std::size_t>(s)];
+      const RunAttributes lists = lists_of(tried[static_cast<std::size_t>(std::max(s, 0))]);
+      const RunAttributes* attributes = s < 0 ? nullptr : &lists;
       if (attributes && !computes(from, to)) break;
       const auto expected = by_rules(from, to, src.data(), n, attributes);
       std::vector<std::byte> actual(expected.size());
@@ -122,7 +150,7 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
 /// n telling elements picked at random, converted at these distances from the guard pages.
 template <typename Kernel>
 void expect_converted(DType from, DType to, const Kernel& kernel, std::span<const std::byte> telling, int64_t n,
-                      int64_t src_slack, int64_t dst_slack, Guarded::Side at, const AttributeValues* attributes,
+                      int64_t src_slack, int64_t dst_slack, Guarded::Side at, const RunAttributes* attributes,
                       std::mt19937& rng) {
   const int64_t size = dense_bytes(from);
   Guarded src(n * size, at, src_slack), dst(n * dense_bytes(to), at, dst_slack);
@@ -139,15 +167,19 @@ void expect_converted(DType from, DType to, const Kernel& kernel, std::span<cons
 
 TEST_P(EveryConversion, ConvertsEveryLength) {
   std::mt19937 rng(22);
-  const AttributeValues third{.src_scale = 1 / 3.0f};
+  const AttributeValues<float> third{.src_scale = 1 / 3.0f};
+  const RunAttributes thirds = lists_of(third);
+  const ListedAttributes listed(20000, rng);
   each_pair([&](DType from, DType to, const auto& kernel) {
     const auto& telling = telling_elements(from);
     // The longest runs are those that are converted at several places at a time.
     for (int64_t n = 0; n <= 20000; n += n < 100 ? 1 : n < 300 ? 29 : 19693) {
       for (const Guarded::Side at : kSides) {
-        for (const AttributeValues* attributes :
-             {static_cast<const AttributeValues*>(nullptr), computes(from, to) ? &third : nullptr})
+        const RunAttributes lists = listed.last(n);
+        for (const RunAttributes* attributes : {static_cast<const RunAttributes*>(nullptr), &thirds, &lists}) {
+          if (attributes && !computes(from, to)) continue;
           expect_converted(from, to, kernel, telling, n, 0, 0, at, attributes, rng);
+        }
       }
     }
   });
@@ -155,7 +187,8 @@ TEST_P(EveryConversion, ConvertsEveryLength) {
 
 TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
   std::mt19937 rng(23);
-  const AttributeValues scale{.src_scale = -0.7f};
+  const AttributeValues<float> scaled{.src_scale = -0.7f};
+  const RunAttributes scale = lists_of(scaled);
   each_pair([&](DType from, DType to, const auto& kernel) {
     const auto& telling = telling_elements(from);
     for (int64_t shift = 0; shift < 64; ++shift) {
@@ -191,7 +224,8 @@ TEST_P(EveryConversion, ConvertsRuns) {
 // Transposes while converting, past the cache: into rows that start at lines, and into rows whose last line is carried.
 TEST_P(EveryConversion, ConvertsWhileItTransposes) {
   std::mt19937 rng(26);
-  const AttributeValues all{.src_scale = 2.75f, .dst_scale = 0.3f, .subtracted = 3, .added = -5};
+  const AttributeValues<float> every{.src_scale = 2.75f, .dst_scale = 0.3f, .subtracted = 3, .added = -5};
+  const RunAttributes all = lists_of(every);
   for (DType from : all_dtypes()) {
     for (DType to : all_dtypes()) {
       const auto kernel = GetParam()->convert_pipelined[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
@@ -202,7 +236,7 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
         for (const int64_t cols : {int64_t{2}, int64_t{3}, int64_t{4}, line / 4, line / 2, line, 3 * line, 4 * line}) {
           if (cols < line && size > src_size) continue;
           for (const Guarded::Side at : kSides) {
-            const AttributeValues* attributes = rows == line ? nullptr : &all;
+            const RunAttributes* attributes = rows == line ? nullptr : &all;
             const int64_t column = rows * src_size + 4, gap = cols > 4 ? 64 : 0, row = cols * size + gap;
             Guarded src(cols * column - 4, at), dst(rows * row - gap, at);
             for (std::size_t i = 0, start = rng() % 64 * 8; i < src.bytes().size(); ++i)
@@ -240,64 +274,75 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
   }
 }
 
-/// n values through the steps of `arithmetic` by a table and by the plain one, at these distances from the guard pages.
-void expect_computed(const Kernels& kernels, std::size_t compute, const Arithmetic& arithmetic, int64_t stride,
-                     int64_t n, int64_t slack, Guarded::Side at, std::mt19937& rng) {
-  const DType type = compute == 0 ? DType::f32 : DType::f64;
-  const int64_t bytes = n * kValueBytes[compute];
+/// n values through the formula in compute type C by a table and by the plain one, at these distances from the guard
+/// pages, with one value of the attributes for all or one for each.
+template <typename C>
+void expect_computed(const Kernels& kernels, double beta, bool each, bool divides, int64_t n, int64_t slack,
+                     Guarded::Side at, std::mt19937& rng) {
+  constexpr std::size_t kCompute = std::is_same_v<C, float> ? 0 : 1;
+  const DType type = kCompute == 0 ? DType::f32 : DType::f64;
+  const int64_t bytes = n * static_cast<int64_t>(sizeof(C));
   Guarded values(bytes, at, slack), old(bytes, at, 63 - slack);
   random_elements(type, values.bytes(), rng);
   random_elements(type, old.bytes(), rng);
-  const auto count = static_cast<std::size_t>(std::max<int64_t>(1, (n - 1) * stride + 1));
-  std::vector<AttributeValues> narrow(compute == 0 ? count : 0);
-  std::vector<WideAttributeValues> wide(compute == 0 ? 0 : count);
-  const auto draw = [&]<typename C>(AttributeValuesOf<C>& a) {
-    a.src_scale = static_cast<C>(rng() % 2000) / 512 - 1;
-    a.dst_scale = static_cast<C>(rng() % 2000 + 1) / 777;
-    a.subtracted = static_cast<C>(static_cast<int32_t>(rng())) / 3;
-    a.added = static_cast<C>(static_cast<int32_t>(rng() % 256) - 128);
+  const int64_t count = each ? n : 1;
+  std::list<Guarded> lists;
+  const auto list = [&](auto draw) {
+    Guarded& made = lists.emplace_back(count * static_cast<int64_t>(sizeof(C)), at, slack / 8 * 8);
+    C value{};
+    for (int64_t i = 0; i < count; ++i) {
+      if (each || i == 0) value = static_cast<C>(draw());
+      std::memcpy(made.data() + i * static_cast<int64_t>(sizeof(C)), &value, sizeof(C));
+    }
+    return reinterpret_cast<const C*>(made.data());
   };
-  std::ranges::for_each(narrow, draw);
-  std::ranges::for_each(wide, draw);
-  const void* const attributes = compute == 0 ? static_cast<const void*>(narrow.data()) : wide.data();
+  AttributeLists<C> attributes{.step = each ? AttributeLists<C>::Step::element : AttributeLists<C>::Step::none,
+                               .divides = divides};
+  attributes.src_scale = list([&] { return static_cast<double>(rng() % 2000) / 512 - 1; });
+  attributes.dst_scale = list([&] { return divides ? static_cast<double>(rng() % 2000 + 1) / 777 : 1; });
+  attributes.subtracted = list([&] { return static_cast<double>(static_cast<int32_t>(rng())) / 3; });
+  attributes.added = list([&] { return static_cast<double>(rng() % 256) - 128; });
   std::vector<std::byte> expected(values.bytes().begin(), values.bytes().end());
   const std::vector<std::byte> before(old.bytes().begin(), old.bytes().end());
-  scalar_kernels()->arithmetic[compute](expected.data(), before.data(), attributes, stride, n, arithmetic);
-  kernels.arithmetic[compute](values.data(), old.data(), attributes, stride, n, arithmetic);
+  scalar_kernels()->arithmetic[kCompute](expected.data(), before.data(), &attributes, n, beta);
+  kernels.arithmetic[kCompute](values.data(), old.data(), &attributes, n, beta);
   ASSERT_TRUE(std::ranges::equal(values.bytes(), expected))
-      << name(type) << ", " << n << " values, stride " << stride << ", steps " << arithmetic.src_scale
-      << arithmetic.dst_scale << arithmetic.subtracted << arithmetic.added << ", beta " << arithmetic.beta;
+      << name(type) << ", " << n << " values, " << (each ? "an attribute each" : "one attribute") << ", beta " << beta;
   ASSERT_TRUE(std::ranges::equal(old.bytes(), before) && values.intact() && old.intact());
 }
 
 TEST_P(EveryConversion, Arithmetic) {
   std::mt19937 rng(24);
-  for (std::size_t compute = 0; compute < GetParam()->arithmetic.size(); ++compute) {
-    for (int steps = 0; steps < 16; ++steps) {
+  for (const bool each : {false, true}) {
+    for (const bool divides : {false, true}) {
       for (const double beta : {0.0, 0.37, -1.0}) {
-        const relayout::cpu::Arithmetic a{(steps & 1) != 0, (steps & 2) != 0, (steps & 4) != 0, (steps & 8) != 0, beta};
-        for (const int64_t stride : {0, 1, 3}) {
-          for (const int64_t n : {0, 1, 3, 8, 15, 17, 33, 67, 600}) {
-            const int64_t slack = n % 2 ? static_cast<int64_t>(rng() % 64) : 0;
-            expect_computed(*GetParam(), compute, a, stride, n, slack, kSides[rng() % 2], rng);
-            if (HasFatalFailure()) return;
-          }
+        for (const int64_t n : {0, 1, 3, 8, 15, 17, 33, 67, 600}) {
+          const int64_t slack = n % 2 ? static_cast<int64_t>(rng() % 64) : 0;
+          expect_computed<float>(*GetParam(), beta, each, divides, n, slack, kSides[rng() % 2], rng);
+          expect_computed<double>(*GetParam(), beta, each, divides, n, slack, kSides[rng() % 2], rng);
+          if (HasFatalFailure()) return;
         }
       }
     }
   }
 }
 
-// The result of each step is computed by hand, to check the plain table too.
+// The result of each step is computed by hand, to check the plain table too. What is not given changes nothing.
 TEST_P(EveryConversion, ArithmeticByHand) {
-  AttributeValues a;
-  a.src_scale = 3, a.dst_scale = 0.5f, a.subtracted = 10, a.added = -7;
+  const AttributeValues<float> a{.src_scale = 3, .dst_scale = 0.5f, .subtracted = 10, .added = -7};
+  const AttributeValues<float> none{};
   const float old[] = {8, -8, 1}, nan = -std::numeric_limits<float>::quiet_NaN();
   float values[] = {12, 9.5f, nan};
-  GetParam()->arithmetic[kF32](values, old, &a, 0, 3, {true, true, true, true, 0.25f});
+  const RunAttributes given = lists_of(a), nothing = lists_of(none);
+  GetParam()->arithmetic[kF32](values, old, &given, 3, 0.25);
   EXPECT_EQ(values[0], ((12 - 10) * 3 + 0.25f * 8) / 0.5f - 7);
   EXPECT_EQ(values[1], ((9.5f - 10) * 3 - 0.25f * 8) / 0.5f - 7);
   EXPECT_EQ(std::bit_cast<uint32_t>(values[2]), 0x7fc00000u);
+  float same[] = {-0.0f, 0.0f, 1e-45f};
+  GetParam()->arithmetic[kF32](same, nullptr, &nothing, 3, 0);
+  EXPECT_EQ(std::bit_cast<uint32_t>(same[0]), 0x80000000u);
+  EXPECT_EQ(std::bit_cast<uint32_t>(same[1]), 0u);
+  EXPECT_EQ(std::bit_cast<uint32_t>(same[2]), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, EveryConversion, testing::ValuesIn(all_kernels().begin(), all_kernels().end()),

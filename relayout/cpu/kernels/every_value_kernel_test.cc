@@ -98,14 +98,16 @@ void check(const Checked& k, ConvertStreamKernel kernel) {
 
 void check(const Checked& k, ArithmeticKernel) {
   const std::size_t compute = k.places[0].index;
-  const AttributeValues narrow{.src_scale = 0.3f, .dst_scale = 7, .subtracted = 3, .added = -9};
-  const WideAttributeValues wide{.src_scale = 0.3, .dst_scale = 7, .subtracted = 3, .added = -9};
-  const void* const attributes = compute == 0 ? static_cast<const void*>(&narrow) : &wide;
+  const AttributeValues<float> narrow{.src_scale = 0.3f, .dst_scale = 7, .subtracted = 3, .added = -9};
+  const AttributeValues<double> wide{.src_scale = 0.3, .dst_scale = 7, .subtracted = 3, .added = -9};
+  const AttributeLists<float> in_f32 = lists_of(narrow);
+  const AttributeLists<double> in_f64 = lists_of(wide);
+  const void* const attributes = compute == 0 ? static_cast<const void*>(&in_f32) : &in_f64;
   for (const int64_t n : kLengths) {
     const int64_t bytes = n * kValueBytes[compute];
     expect_as_plain(k, bytes, bytes, 9, [&](const Kernels& table, const std::byte* src, std::byte* dst) {
       std::copy_n(src, bytes, dst);
-      table.arithmetic[compute](dst, src, attributes, 0, n, {true, true, true, true, 0.5f});
+      table.arithmetic[compute](dst, src, attributes, n, 0.5);
     });
   }
 }

@@ -48,13 +48,16 @@ using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride
 using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                         std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
 
+/// Attribute values of the elements of a run.
+using RunAttributes = AttributeLists<float>;
+
 /// Transposes past the cache elements of 1 and 2 bytes, or values that it also converts. The source need not be packed
 /// first. With a null `carry`, the kernel does what transpose_stream does, or for two to four columns what
 /// interleave_stream does; otherwise it does what transpose_carried does. There may be any number of rows. `attributes`
-/// is for values that are converted, as for ConvertKernel.
+/// is for values that are converted, as for ConvertKernel; all have the same.
 using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                  std::byte* carry, bool first, int64_t rows, int64_t cols,
-                                 const AttributeValues* attributes, int64_t ahead);
+                                 const RunAttributes* attributes, int64_t ahead);
 
 /// dst[r * K + c] = src[src_cols[c] + r] for a fixed number K of columns: rows follow each other in the destination.
 using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, int64_t rows);
@@ -153,7 +156,7 @@ struct Bytes16 {
 /// reorder/attributes.h is computed with them, without the old value, and a NaN becomes the positive quiet one; there
 /// must be none for a pair of types whose compute type is then not f32. `ahead` as for TransposeKernel.
 using ConvertKernel = void (*)(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
-                               int64_t n, const AttributeValues* attributes, int64_t ahead);
+                               int64_t n, const RunAttributes* attributes, int64_t ahead);
 /// What Kernels::convert_stream needs to know of a pair of types: its kernels, and the bytes of its elements.
 struct StreamedPair {
   ConvertKernel convert, lines;
@@ -161,18 +164,12 @@ struct StreamedPair {
 };
 /// Converts as the pair's kernel does, but writes whole lines of the destination past the cache.
 using ConvertStreamKernel = void (*)(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst,
-                                     Starts dst_runs, int64_t runs, int64_t n, const AttributeValues* attributes,
+                                     Starts dst_runs, int64_t runs, int64_t n, const RunAttributes* attributes,
                                      int64_t ahead);
 
-/// Which steps of the arithmetic (reorder/attributes.h) are done.
-struct Arithmetic {
-  bool src_scale, dst_scale, subtracted, added;
-  double beta;
-};
-/// values[i] becomes the value to store, with the attribute values at attributes[i * stride], which are
-/// AttributeValuesOf the compute type. `old` holds the destination's old values where beta is not 0.
-using ArithmeticKernel = void (*)(void* values, const void* old, const void* attributes, int64_t stride, int64_t n,
-                                  const Arithmetic& arithmetic);
+/// values[i] becomes the value to store by the formula of reorder/attributes.h. `attributes` are AttributeLists of the
+/// compute type, of which the values are one run. `old` holds the destination's old values where beta is not 0.
+using ArithmeticKernel = void (*)(void* values, const void* old, const void* attributes, int64_t n, double beta);
 
 using FlushKernel = void (*)();
 

@@ -344,14 +344,14 @@ HWY_INLINE void transpose_columns_pipelined(const Columns& columns, const std::b
 /// The kernel for elements of T.
 template <typename T>
 void transpose_pipelined(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
-                         bool first, int64_t rows, int64_t cols, const AttributeValues*, int64_t ahead) {
+                         bool first, int64_t rows, int64_t cols, const RunAttributes*, int64_t ahead) {
   transpose_columns_pipelined(PlainColumns<T>(), src, src_cols, dst, dst_rows, carry, first, rows, cols, ahead);
 }
 
 /// The kernel that converts S to D, which is narrower.
 template <DType S, DType D>
 void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
-                         bool first, int64_t rows, int64_t cols, const AttributeValues* attributes, int64_t ahead) {
+                         bool first, int64_t rows, int64_t cols, const RunAttributes* attributes, int64_t ahead) {
   with_arithmetic<D>(attributes, [&](auto operate) HWY_ATTR {
     const NarrowedColumns<S, D, decltype(operate)> columns{operate};
     transpose_columns_pipelined(columns, src, src_cols, dst, dst_rows, carry, first, rows, cols, ahead);
@@ -361,7 +361,7 @@ void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, 
 /// The kernel that converts S to f32, which is wider: rows are whole lines and start at lines.
 template <DType S>
 void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte*, bool,
-                        int64_t rows, int64_t cols, const AttributeValues* attributes, int64_t ahead) {
+                        int64_t rows, int64_t cols, const RunAttributes* attributes, int64_t ahead) {
   const PlainColumns<Storage<S>> columns;
   with_arithmetic<DType::f32>(attributes, [&](auto operate) HWY_ATTR {
     using To = WidenedRows<S, decltype(operate)>;

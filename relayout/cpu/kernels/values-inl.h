@@ -225,34 +225,45 @@ HWY_INLINE Bytes narrow_register(V values) {
 
 #endif
 
-/// Computes the formula of reorder/attributes.h without the old value, before values become D. Attributes that are not
-/// given change nothing. NaNs become the quiet one; for types that are not floating they need no handling.
+/// Computes the formula of reorder/attributes.h without the old value, before values become D. NaNs become the quiet
+/// one; for types that are not floating they need no handling.
+template <DType D>
+HWY_INLINE Values computed(Values v, Values subtracted, Values factor, Values divisor, bool divides, Values added) {
+  v = hn::Mul(hn::Sub(v, subtracted), factor);
+  if (divides) v = hn::Div(v, divisor);
+  v = hn::Add(v, added);
+  if constexpr (kIsFloating<D>)
+    return hn::IfThenElse(hn::Eq(v, v), v, hn::Set(F32(), std::numeric_limits<float>::quiet_NaN()));
+  else
+    return v;
+}
+
+/// Does so with the same attribute values for all elements of a run.
 template <DType D>
 struct Arithmetics {
-  Values subtracted, factor, divisor, added, quiet;
+  Values subtracted, factor, divisor, added;
   bool divides;
 
-  explicit HWY_INLINE Arithmetics(const AttributeValues& a)
-      : subtracted(hn::Set(F32(), a.subtracted)),
-        factor(hn::Set(F32(), a.src_scale)),
-        divisor(hn::Set(F32(), a.dst_scale)),
-        added(hn::Set(F32(), a.added)),
-        quiet(hn::Set(F32(), std::numeric_limits<float>::quiet_NaN())),
-        divides(a.dst_scale != 1) {}
-  HWY_INLINE Values operator()(Values v) const {
-    v = hn::Mul(hn::Sub(v, subtracted), factor);
-    if (divides) v = hn::Div(v, divisor);
-    v = hn::Add(v, added);
-    if constexpr (kIsFloating<D>)
-      return hn::IfThenElse(hn::Eq(v, v), v, quiet);
-    else
-      return v;
-  }
+  explicit HWY_INLINE Arithmetics(const RunAttributes& a, int64_t run = 0)
+      : subtracted(hn::Set(F32(), a.subtracted[a.entry(0, run)])),
+        factor(hn::Set(F32(), a.src_scale[a.entry(0, run)])),
+        divisor(hn::Set(F32(), a.dst_scale[a.entry(0, run)])),
+        added(hn::Set(F32(), a.added[a.entry(0, run)])),
+        divides(a.divides) {}
+  HWY_INLINE Values operator()(Values v) const { return computed<D>(v, subtracted, factor, divisor, divides, added); }
 };
+
+/// Does so with values of their own for the elements from i on.
+template <DType D>
+HWY_INLINE Values computed_at(Values v, const RunAttributes& a, int64_t i) {
+  const F32 d;
+  return computed<D>(v, hn::LoadU(d, a.subtracted + i), hn::LoadU(d, a.src_scale + i), hn::LoadU(d, a.dst_scale + i),
+                     a.divides, hn::LoadU(d, a.added + i));
+}
 
 /// Calls each(operate) with the function that is applied to a register of values before it becomes one of D.
 template <DType D, typename Each>
-HWY_INLINE void with_arithmetic(const AttributeValues* attributes, Each each) {
+HWY_INLINE void with_arithmetic(const RunAttributes* attributes, Each each) {
   if (attributes)
     each(Arithmetics<D>(*attributes));
   else

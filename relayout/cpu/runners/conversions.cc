@@ -4,19 +4,37 @@
 
 namespace relayout::cpu {
 
-void make(const RunContext& context, const Loops& loops, const ConvertedRuns&, const Block& whole) {
-  const Converter convert(context, loops);
-  const Block block = fetched_ahead(loops, whole);
-  if (!convert.straight) return convert.by_buffer(loops, block, false);
-  convert.runs(block.stream, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
-               convert.attributes(block), block.ahead);
+namespace {
+
+/// Runs in which the attribute values repeat.
+void repeat(const Converter& convert, const Block& block, int64_t period, bool stream) {
+  for (int64_t r = 0; r < block.rows; ++r) {
+    std::byte* const to = block.dst + block.dst_rows[r];
+    convert.repeat(stream, block.src + block.src_rows[r], to, to, block.offset[kAttribute] + r * convert.row_attribute,
+                   1, block.cols, period);
+  }
 }
 
-bool stream(const RunContext& context, const Loops& loops, const ConvertedRuns&, const Block& block) {
+}  // namespace
+
+void make(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& whole) {
   const Converter convert(context, loops);
-  if (!convert.straight) return false;
-  convert.runs(true, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
-               convert.attributes(block), kRunsAhead);
+  if (method.period != 0) return repeat(convert, whole, method.period, false);
+  const Block block = fetched_ahead(loops, whole);
+  if (!convert.straight_rows) return convert.by_buffer(loops, block, false);
+  convert.rows(block.stream, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
+               block.offset[kAttribute], block.ahead);
+}
+
+bool stream(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block) {
+  const Converter convert(context, loops);
+  if (method.period != 0) {
+    repeat(convert, block, method.period, true);
+    return true;
+  }
+  if (!convert.straight_rows) return false;
+  convert.rows(true, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
+               block.offset[kAttribute], kRunsAhead);
   return true;
 }
 
@@ -30,10 +48,11 @@ bool stream(const RunContext& context, const Loops& loops, const ConvertedElemen
   const int64_t bytes = loops.piece[kDst];
   if (!method.runs || bytes % kCacheLine != 0 || !at_lines(loops, block)) return false;
   const Converter convert(context, loops);
-  if (!convert.straight) return false;
+  if (!convert.even) return false;
+  const Converter::Given given = convert.attributes(block);
   for (int64_t r = 0; r < block.rows; ++r) {
     convert.runs(true, block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
-                 block.cols, loops.piece[kSrc] / convert.src_bytes, convert.attributes(block),
+                 block.cols, loops.piece[kSrc] / convert.src_bytes, given.get(),
                  block.ahead != 0 ? block.ahead : loops.ahead);
   }
   return true;

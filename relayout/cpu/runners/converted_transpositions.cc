@@ -16,18 +16,21 @@ void narrow_block(const Converter& convert, const Loops& loops, bool packs, cons
   const RunContext& context = convert.context;
   Pipelined pipelined;
   const bool few = block.cols <= kMostConverted && interleaves(context.kernels, loops, block, loops.piece[kDst]);
-  if ((packs || few) && convert.straight) pipelined = {convert.pipelined, convert.attributes(block)};
+  const Converter::Given given = convert.attributes(block);
+  if ((packs || few) && convert.even) pipelined = {convert.pipelined, given.get()};
   transpose_packed(context, loops, packs, block, loops.piece[kDst], pipelined,
                    [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
-                     const int64_t first = rows.offset[kAttribute];
-                     if (convert.straight) {
-                       return convert.convert(rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
-                                              convert.attributes(rows), rows.ahead);
+                     // A column of the source is a run, whose elements are those of the rows.
+                     const int64_t first = rows.offset[kAttribute] + col * convert.col_attribute;
+                     if (convert.direct && convert.lists(convert.row_attribute, convert.col_attribute)) {
+                       return convert.convert(
+                           rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
+                           convert.attributes(first, convert.row_attribute, convert.col_attribute).get(), rows.ahead);
                      }
                      prefetch_columns(rows, col, cols, rows.rows * loops.piece[kSrc], rows.ahead);
                      for (int64_t c = 0; c < cols; ++c) {
                        convert.run(rows.src + rows.src_cols[col + c], to + starts[c], nullptr,
-                                   first + (col + c) * convert.col_attribute, convert.row_attribute, rows.rows);
+                                   first + c * convert.col_attribute, convert.row_attribute, rows.rows);
                      }
                    });
 }
@@ -78,9 +81,9 @@ class NarrowRows {
 void widen_block(const Converter& convert, const Loops& loops, bool packs, const Block& block) {
   const int64_t bytes = loops.piece[kSrc];
   if (const int64_t whole = block.cols - block.cols % (kCacheLine / bytes);
-      block.stream && packs && convert.pipelined && whole > 0) {
+      block.stream && packs && convert.pipelined && convert.even && whole > 0) {
     convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
-                      convert.attributes(block), block.ahead);
+                      convert.attributes(block).get(), block.ahead);
     if (whole < block.cols)
       widen_block(convert, loops, packs, sub_block(loops, block, 0, block.rows, whole, block.cols - whole));
     return;
@@ -92,8 +95,8 @@ void widen_block(const Converter& convert, const Loops& loops, bool packs, const
       const int64_t cols = std::min(step, block.cols - col);
       const Block wide = sub_block(loops, block, row, rows, col, cols);
       narrow.make(wide);
-      convert.runs(block.stream, narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols,
-                   convert.attributes(block), 0);
+      convert.rows(block.stream, narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols,
+                   wide.offset[kAttribute], 0);
     }
   }
 }
@@ -103,13 +106,12 @@ void widen_block(const Converter& convert, const Loops& loops, bool packs, const
 /// false.
 bool widen_lines(const Converter& convert, const Loops& loops, bool packs, const Block& block, const IndexRange& cols) {
   const int64_t piece = loops.piece[kDst], bytes = loops.piece[kSrc];
-  if (piece <= bytes || !convert.straight ||
+  if (piece <= bytes || !convert.straight_rows ||
       reinterpret_cast<uintptr_t>(block.dst) % static_cast<uintptr_t>(piece) != 0)
     return false;
   // A line that starts in this block ends with some columns of the next one.
   const int64_t beyond = std::min(kCacheLine / piece - 1, cols.total - cols.end());
   NarrowRows narrow(convert.context, loops, packs);
-  const AttributeValues* const attributes = convert.attributes(block);
   for (int64_t row = 0; row < block.rows; row += NarrowRows::kRows) {
     const int64_t rows = std::min(NarrowRows::kRows, block.rows - row), step = narrow.most_cols(rows);
     for (int64_t col = 0; col < block.cols; col += step) {
@@ -122,8 +124,8 @@ bool widen_lines(const Converter& convert, const Loops& loops, bool packs, const
         const int64_t begin = col == 0 && cols.begin == 0 ? 0 : to_line(at) / piece;
         const int64_t end = own + std::min(more, to_line(at + own * piece) / piece);
         if (begin >= end) continue;
-        convert.runs(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin,
-                     attributes, 0);
+        convert.rows(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin,
+                     block.offset[kAttribute] + (row + r) * convert.row_attribute, 0);
       }
     }
   }
@@ -133,7 +135,7 @@ bool widen_lines(const Converter& convert, const Loops& loops, bool packs, const
 void convert_block(const Converter& convert, const Loops& loops, const ConvertedTransposition& method,
                    const Block& block) {
   if (method.narrows) return narrow_block(convert, loops, method.pack, block);
-  if (convert.straight) return widen_block(convert, loops, method.pack, block);
+  if (convert.straight_rows) return widen_block(convert, loops, method.pack, block);
   convert.by_buffer(loops, block, true);
 }
 
@@ -157,7 +159,7 @@ bool stream(const RunContext& context, const Loops& loops, const ConvertedTransp
   if (!partial && (!at_lines(loops, block) || block.cols * bytes % kCacheLine != 0)) return false;
   block = fetched_ahead(loops, block);
   const Converter convert(context, loops);
-  const bool widens = !method.narrows && !partial && convert.straight;
+  const bool widens = !method.narrows && !partial && convert.straight_rows;
   const bool narrows = method.narrows && context.kernels.transpose_stream[log2_size(bytes)] &&
                        (partial || block.rows * bytes >= kRegister);
   if (widens || narrows) convert_block(convert, loops, method, block);
@@ -168,7 +170,7 @@ bool carry(const RunContext& context, const Loops& loops, const ConvertedTranspo
            const IndexRange& cols) {
   const Converter convert(context, loops);
   if (widen_lines(convert, loops, method.pack, whole, cols)) return true;
-  if (!method.narrows || !carries(context.kernels, loops, whole, cols)) return false;
+  if (!method.narrows || !convert.even || !carries(context.kernels, loops, whole, cols)) return false;
   Block block = fetched_ahead(loops, whole);
   block.lines = &cols;
   convert_block(convert, loops, method, block);

@@ -1,6 +1,8 @@
 // The steps of a conversion: load, arithmetic, store; or straight from one type to the other.
 #include "relayout/cpu/runners/converter.h"
 
+#include <numeric>
+
 #include "relayout/cpu/runners/gather.h"
 #include "relayout/cpu/runners/nibbles.h"
 #include "relayout/cpu/runners/steps.h"
@@ -58,7 +60,9 @@ void put(const RunContext& context, const Loops& loops, const Block& block, cons
 Converter::Converter(const RunContext& c, const Loops& loops)
     : Converter(c, c.plan.src().dtype, c.plan.dst().dtype, c.plan.attributes().arithmetic(),
                 loops.rows[0].stride[kAttribute], loops.cols[0].stride[kAttribute]) {
-  straight = straight && !loops.nibbles();
+  straight_rows = straight_rows && !loops.nibbles();
+  straight = straight && straight_rows;
+  even = even && straight_rows;
 }
 
 Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, int64_t row, int64_t col)
@@ -77,32 +81,110 @@ Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, i
   store = of(c.kernels.convert, value, dst);
   src_bytes = pair.src_bytes;
   dst_bytes = pair.dst_bytes;
-  straight = direct && (!arithmetic || (row_attribute == 0 && col_attribute == 0));
+  straight_rows = direct && lists(col_attribute, 0);
+  straight = direct && lists(col_attribute, row_attribute);
+  even = direct && (!arithmetic || (row_attribute == 0 && col_attribute == 0));
 }
 
-void Converter::run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
-                    int64_t attribute_stride, int64_t n) const {
-  if (direct && (!arithmetic || attribute_stride == 0))
-    return convert(src, kFirst, dst, kFirst, 1, n, attributes(attribute), 0);
-  const auto one = [](ConvertKernel kernel, const std::byte* from, std::byte* to, int64_t count) {
-    kernel(from, kFirst, to, kFirst, 1, count, nullptr, 0);
-  };
-  alignas(64) std::byte values[kChunk * sizeof(double)], previous[kChunk * sizeof(double)];
-  const Attributes& a = context.plan.attributes();
-  const Arithmetic steps{!a.src_scale.values.empty(), !a.dst_scale.values.empty(), a.subtracts(),
-                         !a.dst_zero_point.values.empty(), a.beta};
-  const auto attributes_at = [&](int64_t index) -> const void* {
-    if (compute == ComputeType::f32) return context.plan.attribute_values().data() + index;
-    return context.plan.wide_attribute_values().data() + index;
-  };
-  for (int64_t i = 0; i < n; i += kChunk) {
-    const int64_t count = std::min(kChunk, n - i);
-    one(load, src + i * src_bytes, values, count);
-    if (a.beta != 0) one(load_old, old + i * dst_bytes, previous, count);
-    context.kernels.arithmetic[static_cast<std::size_t>(compute)](
-        values, previous, attributes_at(attribute + i * attribute_stride), attribute_stride, count, steps);
-    one(store, values, dst + i * dst_bytes, count);
+void Converter::rows(bool stream, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows, int64_t rows,
+                     int64_t n, int64_t attribute, int64_t ahead) const {
+  if (straight) {
+    return runs(stream, src, src_rows, dst, dst_rows, rows, n,
+                attributes(attribute, col_attribute, row_attribute).get(), ahead);
   }
+  for (int64_t r = 0; r < rows; ++r) {
+    runs(stream, src + src_rows[r], kFirst, dst + dst_rows[r], kFirst, 1, n,
+         attributes(attribute + r * row_attribute, col_attribute, 0).get(), ahead);
+  }
+}
+
+void Converter::repeat(bool stream, const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
+                       int64_t attribute_stride, int64_t n, int64_t period) const {
+  if (direct && lists(attribute_stride, 0) && (attribute_stride == 0 || n <= period))
+    return runs(stream, src, kFirst, dst, kFirst, 1, n, attributes(attribute, attribute_stride, 0).get(), 0);
+  const auto steps = [&](const auto& table) {
+    run_steps(table, stream, src, dst, old, attribute, attribute_stride, n, period);
+  };
+  compute == ComputeType::f32 ? steps(context.plan.attribute_values()) : steps(context.plan.wide_attribute_values());
+}
+
+/// The attribute values of the elements of a run, in which they repeat: those of the table itself, or copies of them
+/// where they do not lie side by side there, or are fewer.
+template <typename C>
+class AttributeRun {
+ public:
+  using Step = typename AttributeLists<C>::Step;
+
+  AttributeRun(const AttributeTable<C>& table, int64_t first, int64_t stride, int64_t period)
+      : table_(table), first_(first), stride_(stride), period_(period) {}
+
+  /// For the elements from i on, at most kChunk.
+  AttributeLists<C> of(int64_t i, int64_t count) {
+    if (stride_ == 0) return table_.from(first_, Step::none);
+    const int64_t place = i % period_;
+    if (stride_ == 1 && place + count <= period_) return table_.from(first_ + place, Step::element);
+    if (place != place_ || filled_ < count) fill(place, count);
+    return {copies_[0], copies_[1], copies_[2], copies_[3], Step::element, table_.divides};
+  }
+
+ private:
+  void fill(int64_t place, int64_t count) {
+    const int64_t once = std::min(count, period_);
+    for (int64_t i = 0; i < once; ++i) {
+      const AttributeValues<C> values = table_.at(first_ + (place + i) % period_ * stride_);
+      copies_[0][i] = values.src_scale;
+      copies_[1][i] = values.dst_scale;
+      copies_[2][i] = values.subtracted;
+      copies_[3][i] = values.added;
+    }
+    // Twice as many with each turn.
+    for (auto& copy : copies_) {
+      for (int64_t done = once; done < count; done *= 2) std::copy_n(copy, std::min(done, count - done), copy + done);
+    }
+    place_ = place;
+    filled_ = count;
+  }
+
+  const AttributeTable<C>& table_;
+  int64_t first_, stride_, period_, place_ = -1, filled_ = 0;
+  alignas(64) C copies_[4][kChunk];
+};
+
+template <typename C>
+void Converter::run_steps(const AttributeTable<C>& table, bool stream, const std::byte* src, std::byte* dst,
+                          const std::byte* old, int64_t attribute, int64_t attribute_stride, int64_t n,
+                          int64_t period) const {
+  alignas(64) std::byte values[kChunk * sizeof(C)], previous[kChunk * sizeof(C)];
+  const double beta = context.plan.attributes().beta;
+  // Chunks are whole periods, so that the same copies of attribute values serve, and whole lines, if not too large.
+  const int64_t whole = period <= kChunk ? kChunk / period * period : kChunk, lines = std::lcm(period, kCacheLine);
+  const int64_t chunk = lines <= kChunk ? kChunk / lines * lines : whole;
+  AttributeRun<C> attributes_of(table, attribute, attribute_stride, period);
+  // Past the cache, the first chunk ends where a line does, and so do the others.
+  const int64_t head = stream && lines <= kChunk ? to_line(dst) / dst_bytes : 0;
+  for (int64_t i = 0, count = 0; i < n; i += count) {
+    count = std::min(n - i, i == 0 && head > 0 ? head : chunk);
+    const AttributeLists<C> lists = attributes_of.of(i, count);
+    if constexpr (std::is_same_v<C, float>) {
+      if (direct) {
+        runs(stream, src + i * src_bytes, kFirst, dst + i * dst_bytes, kFirst, 1, count, &lists, 0);
+        continue;
+      }
+    }
+    const auto one = [&](ConvertKernel kernel, const std::byte* from, std::byte* to) {
+      kernel(from, kFirst, to, kFirst, 1, count, nullptr, 0);
+    };
+    one(load, src + i * src_bytes, values);
+    if (beta != 0) one(load_old, old + i * dst_bytes, previous);
+    context.kernels.arithmetic[static_cast<std::size_t>(compute)](values, previous, &lists, count, beta);
+    one(store, values, dst + i * dst_bytes);
+  }
+}
+
+bool one_stretch(Starts starts, int64_t rows, int64_t bytes) {
+  for (int64_t r = 1; r < rows; ++r)
+    if (starts[r] - starts[r - 1] != bytes) return false;
+  return true;
 }
 
 /// Converts a block of at most kMaxBuffered elements.
@@ -130,16 +212,16 @@ void Converter::tile(const Loops& loops, const Block& block, bool transposes) co
   }
   const int64_t length = block.cols * values;
   // Rows that follow each other on both sides, and have the same attribute values, are one run.
-  const bool dst_follow = !dst_runs || (loops.rows.size() == 1 && block.rows > 1 &&
-                                        block.dst_rows[1] - block.dst_rows[0] == length * dst_bytes);
-  const bool one_run = block.rows > 1 && !src_runs && dst_follow && row_attribute == 0 && col_attribute == 0;
+  const bool follow = (!src_runs || one_stretch(block.src_rows, block.rows, length * src_bytes)) &&
+                      (!dst_runs || one_stretch(block.dst_rows, block.rows, length * dst_bytes));
+  const bool one_run = block.rows > 1 && follow && row_attribute == 0 && (values == 1 || col_attribute == 0);
   const int64_t runs = one_run ? 1 : block.rows, values_of_run = one_run ? block.rows * length : length;
   for (int64_t r = 0; r < runs; ++r) {
     const std::byte* from = src_runs ? block.src + block.src_rows[r] : fetched + r * length * src_bytes;
     std::byte* to = dst_runs ? block.dst + block.dst_rows[r] : converted + r * length * dst_bytes;
     const int64_t at = block.offset[kAttribute] + r * row_attribute;
     if (values == 1 || col_attribute == 0) {
-      run(from, to, to, at, col_attribute, values_of_run);
+      repeat(false, from, to, to, at, col_attribute, values_of_run, length);
     } else {
       for (int64_t c = 0; c < block.cols; ++c) {
         run(from + c * values * src_bytes, to + c * values * dst_bytes, to + c * values * dst_bytes,

@@ -1,6 +1,8 @@
 // Converting runs of values, and blocks by way of a buffer (internal to cpu).
 #pragma once
 
+#include <optional>
+
 #include "relayout/cpu/runners/runner.h"
 
 namespace relayout::cpu {
@@ -22,9 +24,11 @@ struct Converter {
   PipelinedKernel pipelined = nullptr;
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
-  /// Whether `convert` can be used for a whole block in memory: all its elements have the same attribute values, and
-  /// bytes of their own.
-  bool straight;
+  /// Whether `convert` can be used for a row of a block in memory: its elements have bytes of their own, and all have
+  /// the same attribute values, or those that follow each other in the table. And whether one call can do for all rows.
+  bool straight_rows, straight;
+  /// Whether, besides, all elements of a block have the same attribute values.
+  bool even;
 
   /// For the types of the plan, and boxes of it.
   Converter(const RunContext& context, const Loops& loops);
@@ -33,32 +37,66 @@ struct Converter {
   Converter(const RunContext& context, DType src, DType dst, bool arithmetic, int64_t row_attribute,
             int64_t col_attribute);
 
-  /// The attributes for `convert`, for elements whose attribute values are at this index; null where there are none, or
-  /// where they are not in f32 and `convert` is not `direct`.
-  const AttributeValues* attributes(int64_t index) const {
-    return arithmetic && compute == ComputeType::f32 ? &context.plan.attribute_values()[static_cast<std::size_t>(index)]
-                                                     : nullptr;
+  /// The attributes for `convert`: null where values are only converted, or computed with in f64, which it does not do.
+  class Given {
+   public:
+    Given() = default;
+    explicit Given(const RunAttributes& lists) : given_(true), lists_(lists) {}
+    const RunAttributes* get() const { return given_ ? &lists_ : nullptr; }
+
+   private:
+    bool given_ = false;
+    RunAttributes lists_{};
+  };
+  /// Those from an index of the attribute values on, which grows by these steps with each element and with each run.
+  Given attributes(int64_t index, int64_t element_step, int64_t run_step) const {
+    if (!arithmetic || compute != ComputeType::f32) return Given();
+    using Step = RunAttributes::Step;
+    const Step step = element_step != 0 ? Step::element : run_step != 0 ? Step::run : Step::none;
+    return Given(context.plan.attribute_values().from(index, step));
   }
-  const AttributeValues* attributes(const Block& block) const { return attributes(block.offset[kAttribute]); }
+  /// Whether attributes() takes these steps: one is 0, and the other is 0 or 1.
+  bool lists(int64_t element_step, int64_t run_step) const {
+    return !arithmetic ||
+           (element_step * run_step == 0 && (element_step + run_step) / 2 == 0 && element_step + run_step >= 0);
+  }
+  /// For the rows of a block.
+  Given attributes(const Block& block) const {
+    return attributes(block.offset[kAttribute], col_attribute, row_attribute);
+  }
 
   /// Converts runs straight, past the cache with `stream`.
   void runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
-            int64_t n, const AttributeValues* with, int64_t ahead) const {
+            int64_t n, const RunAttributes* with, int64_t ahead) const {
     if (stream && context.kernels.convert_stream)
       context.kernels.convert_stream(pair, src, src_runs, dst, dst_runs, runs, n, with, ahead);
     else
       convert(src, src_runs, dst, dst_runs, runs, n, with, ahead);
   }
+  /// Converts rows of a block straight, each with its own attribute values; `attribute` is the index of the first.
+  void rows(bool stream, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows, int64_t rows,
+            int64_t n, int64_t attribute, int64_t ahead) const;
   /// Converts n dense elements. `old` are the old elements of the destination; `attribute` is the index of the
   /// attribute values of the first element.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
-           int64_t n) const;
+           int64_t n) const {
+    repeat(false, src, dst, old, attribute, attribute_stride, n, n);
+  }
+  /// Does so where the attribute values repeat every `period` elements, past the cache with `stream`.
+  void repeat(bool stream, const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
+              int64_t attribute_stride, int64_t n, int64_t period) const;
   /// Converts a block of any size by way of a buffer in the first-level cache: the block is read into it, converted run
   /// by run, and written. `transposes`: its rows are dense in the source.
   void by_buffer(const Loops& loops, const Block& block, bool transposes) const;
 
  private:
+  template <typename C>
+  void run_steps(const AttributeTable<C>& table, bool stream, const std::byte* src, std::byte* dst,
+                 const std::byte* old, int64_t attribute, int64_t attribute_stride, int64_t n, int64_t period) const;
   void tile(const Loops& loops, const Block& block, bool transposes) const;
 };
+
+/// Whether rows of so many bytes follow each other.
+bool one_stretch(Starts starts, int64_t rows, int64_t bytes);
 
 }  // namespace relayout::cpu

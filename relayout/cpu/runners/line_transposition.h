@@ -17,7 +17,7 @@ namespace relayout::cpu {
 /// A kernel that transposes the source as it lies, and converts it where the plan does; null where there is none.
 struct Pipelined {
   PipelinedKernel kernel = nullptr;
-  const AttributeValues* attributes = nullptr;
+  const RunAttributes* attributes = nullptr;
 };
 
 /// Transposes a block into elements of `bytes` bytes and writes the lines that it owns, see past_cache.cc; block.lines

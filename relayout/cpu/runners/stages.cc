@@ -45,19 +45,25 @@ class StretchRunner {
       const CopyKernel copy = stream ? context_.kernels.copy_stream : context_.kernels.copy;
       return copy(from, from_at, kFirst, to, to_at, kFirst, stretches_.count, 1, stretches_.run * element_, 0);
     }
-    const bool even = !convert_.arithmetic || stretches_.run_attribute == 0;
-    if (convert_.direct && even && !varies_)
+    const int64_t step = stretches_.run_attribute;
+    const bool follow = convert_.direct && convert_.lists(step, 0);
+    // Short stretches that follow each other are one run, in which the attribute values repeat.
+    if (!varies_ && step != 0 && one_stretch(from_at, stretches_.count, stretches_.run * convert_.src_bytes) &&
+        one_stretch(to_at, stretches_.count, stretches_.run * convert_.dst_bytes)) {
+      return convert_.repeat(stream, from + from_at[0], to + to_at[0], to + to_at[0], attribute, step,
+                             stretches_.count * stretches_.run, stretches_.run);
+    }
+    if (follow && !varies_)
       return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run,
-                           convert_.attributes(attribute), 0);
+                           convert_.attributes(attribute, step, 0).get(), 0);
     for (int64_t i = 0; i < stretches_.count; ++i) {
       const int64_t at_stretch = attribute + attributes_[i];
-      if (convert_.direct && even) {
+      if (follow) {
         convert_.runs(stream, from + from_at[i], kFirst, to + to_at[i], kFirst, 1, stretches_.run,
-                      convert_.attributes(at_stretch), 0);
+                      convert_.attributes(at_stretch, step, 0).get(), 0);
         continue;
       }
-      convert_.run(from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, stretches_.run_attribute,
-                   stretches_.run);
+      convert_.run(from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, step, stretches_.run);
     }
   }
 

@@ -1,6 +1,8 @@
 // Conversions: which form suits a box, and its blocks.
 #include "relayout/reorder/methods/conversions.h"
 
+#include <algorithm>
+
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/methods/gather.h"
 #include "relayout/reorder/methods/long_copy.h"
@@ -55,6 +57,34 @@ std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const 
   const bool alone = axes.size() == 1;
   if (!alone && !divisible && run->extent * std::max(units(types.src), units(types.dst)) < kLongRun) return {};
   return convert_runs(box, types, streams);
+}
+
+std::optional<Planned<ConvertedRuns>> plan_repeated_runs(const Box& box, const ConvertedTypes& types, bool streams) {
+  /// The most elements of which the runner keeps the attribute values side by side several times.
+  constexpr int64_t kMostPeriod = 256;
+  Box rest = box;
+  const auto at = find_run(rest.axes, units(types.src), units(types.dst));
+  if (!types.whole_bytes() || at == rest.axes.end() || at->stride[kAttribute] != 1 || at->extent > kMostPeriod)
+    return {};
+  Axis run = take(rest.axes, at);
+  const int64_t period = run.extent;
+  run.stride[kAttribute] = 0;
+  const auto continues = [&](const Axis& axis) {
+    return axis.table < 0 && axis.stride == Offsets{run.extent * run.stride[kSrc], run.extent * run.stride[kDst], 0};
+  };
+  for (auto next = std::ranges::find_if(rest.axes, continues); next != rest.axes.end();
+       next = std::ranges::find_if(rest.axes, continues))
+    run.extent *= take(rest.axes, next).extent;
+  if (run.extent == period) return {};
+  Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes);
+  runs.elements = loops.elements;
+  runs.unit_bits = loops.unit_bits;
+  runs.piece = loops.piece;
+  runs.block_cols = (streams ? kOpenLines : kMaxBuffered) / period * period;
+  runs.block_rows = std::clamp<int64_t>(runs.block_cols / runs.col_count, 1, kMaxBlockSide);
+  runs.past_cache = streams && !types.sums;
+  finish(runs, std::move(rest));
+  return {{std::move(runs), {types.each, period}}};
 }
 
 Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types, bool streams) {

@@ -28,6 +28,9 @@ double value_ns(const ConvertedTypes& types, const Machine& machine);
 /// Long runs, converted by themselves.
 struct ConvertedRuns {
   double each = 0;  // nanoseconds to convert a value; so in the methods below
+  /// Where this is not 0, attribute values repeat every so many elements of a run, as those of channels do that lie
+  /// innermost. The index of the first one's is that of the run, and blocks have whole periods.
+  int64_t period = 0;
 };
 
 /// Rows that are contiguous in the source and columns that are contiguous in the destination.
@@ -49,6 +52,9 @@ struct ConvertedElements {
 /// Plans a box that is one run, or whose runs are long or must be cut into values because each has a value of the
 /// attributes of its own. Nothing for other boxes.
 std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const ConvertedTypes& types, bool streams);
+/// Plans a box whose runs have attribute values for each element, and follow each other, as longer runs in which these
+/// values repeat. Nothing for other boxes.
+std::optional<Planned<ConvertedRuns>> plan_repeated_runs(const Box& box, const ConvertedTypes& types, bool streams);
 /// Plans a box as runs along the axis that is dense on both sides, however short they are.
 Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types, bool streams);
 /// Plans a box of short runs, which are pieces.
