@@ -58,14 +58,15 @@ class Layouts:
 
 
 def layouts(shape: Ints | list[int], dtype: Any = "float32", framework: str = "numpy",
-            names: str | list[str] | tuple[str, ...] = "all", seed: int = 0) -> Layouts:
+            layouts: str | list[str] | tuple[str, ...] = "all", seed: int = 0) -> Layouts:
     """Arrays of one shape in every layout, each holding 0, 1, 2, ... (modulo 100) in row-major order.
 
-    `dtype` is a name or the framework's own type, `framework` is "numpy", "torch" or "jax", and `names` are variants.
+    `dtype` is a name or the framework's own type, `framework` is "numpy", "torch" or "jax", and `layouts` are names
+    of variants, as for `assert_layout_invariant`.
     The result iterates over pairs of a name and an array, has a `len()`, and its `strategy()` is a Hypothesis strategy;
     `relayout.testing.strategies.arrays` is one for drawn shapes and values.
     """
-    return Layouts(make_values(tuple(int(n) for n in shape), dtype, framework), chosen(names), seed)
+    return Layouts(make_values(tuple(int(n) for n in shape), dtype, framework), chosen(layouts), seed)
 
 
 def make_values(shape: Ints, dtype: Any = "float32", framework: str = "numpy") -> Values:

@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "array_layouts(shape, dtype='float32', framework='numpy', names='all'): run "
+    config.addinivalue_line("markers", "array_layouts(shape, dtype='float32', framework='numpy', layouts='all'): run "
                             "the test once for every layout of an array of this shape, which layout_array gives")
 
 

@@ -104,7 +104,7 @@ def test_code_rebuilds_every_layout(framework: str, dtype: str, is_plain: bool) 
 
 def test_names_are_listed_when_one_is_wrong() -> None:
     with pytest.raises(ValueError, match="known are"):
-        layouts((2, 3), names="odd")
+        layouts((2, 3), layouts="odd")
     with pytest.raises(ValueError, match="'numpy', 'torch', 'jax'"):
         layouts((2, 3), framework="paper")
 
@@ -117,7 +117,7 @@ def test_values_can_be_cut_and_projected() -> None:
 
 
 def test_far_layouts_touch_no_memory() -> None:
-    (_, plain), (name, array) = layouts((2, 3), "uint8", names="far")
+    (_, plain), (name, array) = layouts((2, 3), "uint8", layouts="far")
     assert name == "far-1" and array.strides[0] > 2**31 and np.array_equal(plain, array)
 
 
@@ -159,7 +159,7 @@ def test_wrong(layout_invariant):
 def test_seed(layout_invariant):
     assert layout_invariant.keywords["seed"] == 5
 
-@pytest.mark.array_layouts((2, 3), dtype="float64", names=["negative", "sliced"])
+@pytest.mark.array_layouts((2, 3), dtype="float64", layouts=["negative", "sliced"])
 def test_every(layout_array):
     assert layout_array.sum() == 15
 '''
