@@ -13,17 +13,17 @@ constexpr std::string_view kB = "32,256,56,56", kHalfB = "16,256,56,56", kSmallB
                            kImages = "32,3,224,224";
 
 constexpr Row kRows[] = {
-    {"blocks", "in memory, 4 and 8 bytes: channel blocks, RGB, submemory, padded rows, broadcast"},
-    {"channels", "in memory, 4 and 8 bytes: nchw <-> nhwc, weights"},
-    {"transpose", "in memory, 4 and 8 bytes: 2-D transposes"},
-    {"narrow", "in memory, 1 and 2 bytes: transposes, nchw <-> nhwc"},
-    {"permute", "in memory: general permutations, 3-D to 6-D, odd extents"},
-    {"convert", "in memory: with conversion of types and scale"},
-    {"cache", "in the caches, 4 bytes"},
-    {"tails", "blocks that do not divide, tails, both"},
-    {"pieces", "few channels: some of them, in another order, one more"},
-    {"malloc", "buffers 16 bytes past a line, as malloc's are"},
-    {"tiny", "one run of a made plan, 1x8x4x4", Metric::run_ns},
+    {"blocks", "large tensors of 4- and 8-byte elements: channel blocks, RGB, slices, padded rows, broadcasts"},
+    {"channels", "large tensors of 4- and 8-byte elements: nchw to nhwc and back, weights"},
+    {"transpose", "large matrices of 4- and 8-byte elements, transposed"},
+    {"narrow", "large tensors of 1- and 2-byte elements: transposes, nchw to nhwc and back"},
+    {"permute", "large tensors of 3 to 6 dims of odd sizes, in another order"},
+    {"convert", "large tensors whose element type changes, with a scale or without"},
+    {"cache", "small tensors of 4-byte elements, which fit the processor's caches"},
+    {"tails", "blocks that do not divide the channels, or each other"},
+    {"pieces", "few channels: some of them, in another order, or one more"},
+    {"malloc", "buffers that begin 16 bytes after a cache line, as malloc gives them"},
+    {"tiny", "one run of a plan that is made already, 1x8x4x4", Metric::run_ns},
     {"plan", "making a plan", Metric::plan_ns},
 };
 

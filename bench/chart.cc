@@ -154,12 +154,12 @@ class SuiteChart {
     };
     picture_.rectangle(x - 6, y - 5, 14, 10, kMet);
     x += 4;
-    entry("relayout, goal met");
+    entry("relayout, within its goal");
     picture_.rectangle(x - 6, y - 5, 14, 10, kMissed);
     x += 4;
-    entry("not met");
+    entry("above it");
     picture_.line(x, y - 7, x, y + 7, kInk, 2);
-    entry("goal");
+    entry("goal (docs/benchmarks.md)");
     for (std::size_t i = 0; i < bars_.peers.size(); ++i) {
       picture_.mark(x, y, static_cast<int>(i), kPeerColours[i % std::size(kPeerColours)]);
       entry(bars_.peers[i]);

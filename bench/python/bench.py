@@ -23,10 +23,12 @@ from pathlib import Path
 import cpp
 import machine
 import page
-import picture
 import systems
 import timing
 from cases import all_cases
+
+sys.path.append(str(Path(__file__).parents[2] / "docs"))
+import speed_pictures  # noqa: E402
 
 
 def _flat(calls):
@@ -152,8 +154,9 @@ def main():
     print(page.table_of_cases(report))
     if options.page:
         image = Path(options.page).with_suffix(".svg")
-        _write(options.page, page.page(report, image.name))
-        _write(image, picture.picture(report))
+        text = page.page(report, image.name)
+        _write(options.page, text)
+        _write(image, speed_pictures.picture_of(text))
     return 0
 
 

@@ -91,7 +91,7 @@ def _intro(image):
     return ("How long conversions take from Python, beside NumPy, PyTorch and einops on the same memory in the same "
             "process, and\nbeside a plain copy of as many bytes: 1 is the speed of memory. "
             "[Benchmarks](benchmarks.md) says how the C++ library is\nmeasured; `bench/python` follows it.\n\n"
-            f"![Every case beside a copy and the other systems]({image})")
+            f"![Each class of conversions beside a copy, NumPy and PyTorch]({image})")
 
 
 COLUMNS = """\
@@ -125,7 +125,7 @@ def page(report, image):
         parts += [f"## Where another system is faster, {_threads(threads)}", _worst(report, threads)]
     for threads in summary.thread_counts(report):
         for group in summary.groups(report):
-            parts += [f"## {group.capitalize()}, {_threads(threads)}", f"{TITLES[group].capitalize()}.",
+            parts += [f"## {group.capitalize()}, {_threads(threads)}", f"{TITLES[group][0].upper()}{TITLES[group][1:]}.",
                       _cases(report, threads, group)]
     return "\n\n".join(parts + _faults(report)) + "\n"
 
