@@ -240,8 +240,9 @@ def classes_table(report, threads):
         for side in row["by_threads"]:
             if side["threads"] != threads:
                 continue
-            cells = [row["row"], str(side["cases"]), value_text(row["unit"], side["mean"]),
-                     value_text(row["unit"], least(report, threads, row)), value_text(row["unit"], side["worst"]), escaped(row["goal"]), f"{side['met']} of {side['cases']}"]
+            values = (side["mean"], least(report, threads, row), side["worst"])
+            cells = [row["row"], str(side["cases"]), *(value_text(row["unit"], value) for value in values),
+                     escaped(row["goal"]), f"{side['met']} of {side['cases']}"]
             if compares:
                 peer = peers(report, row["row"], threads)
                 ahead = f"{peer.ahead} of {peer.raced}" if peer.raced else "-"
@@ -315,12 +316,12 @@ def page(report, command):
             parts += [f"## Other systems, {of}", systems]
     parts += [
         "## What the columns mean",
-        "Mean, best and worst are the time of a conversion divided by that of the copy, over the cases of the class; of\n"
-        "the classes *tiny* and *plan* they are times. Means are geometric. *Goal* is what the project wants every case of\n"
-        "the class to stay below, and *meet it* says how many do. *plan* counts the plan of every case. *Fastest other* is\n"
-        "the mean of the fastest other system's ratio, over the cases that one of them can do; *ahead of all* says in how\n"
-        "many of these no other system is faster. *Times as long* is the mean of a system's time over relayout's in the\n"
-        "same turns. A wrong result has no time.",
+        "Mean, best and worst are the time of a conversion divided by that of the copy, over the cases of the\n"
+        "class; of the classes *tiny* and *plan* they are times. Means are geometric. *Goal* is what the project\n"
+        "wants every case of the class to stay below, and *meet it* says how many do. *plan* counts the plan of\n"
+        "every case. *Fastest other* is the mean of the fastest other system's ratio, over the cases that one of\n"
+        "them can do; *ahead of all* says in how many of these no other system is faster. *Times as long* is the\n"
+        "mean of a system's time over relayout's in the same turns. A wrong result has no time.",
         "\n".join(f"- *{row['row']}*: {row['title']}" for row in report["rows"]),
     ]
     missing = unmeasured(report)

@@ -191,7 +191,8 @@ def axis(top, bottom):
         words = "1 = a copy" if at == 1 else f"{at:g}" + ("+" if at == MOST else "")
         out.append(text_at(x, top - 7, words, 12, INK if at == 1 else FAINT, "middle", "bold" if at == 1 else "normal"))
         at *= 2
-    return out + [text_at(LABELS, bottom + 18, "Less is better. Each line stands for twice the time of the line before.", 12, FAINT)]
+    words = "Less is better. Each line stands for twice the time of the line before."
+    return out + [text_at(LABELS, bottom + 18, words, 12, FAINT)]
 
 
 def label_lines(row):
