@@ -6,9 +6,15 @@
     z = relayout.convert(x, "nchw", "nChw16c", dtype="bf16")      # the blocks that a CPU's convolutions want
     relayout.layout("nChw16c", (8, 3, 224, 224)).offset(0, 2, 5, 7)
 
-`relayout.testing` finds the kernel that is wrong for one layout. Sizes called strides_elements count elements, those
-called strides_bytes bytes.
+`relayout.testing` finds the kernel that is wrong for one layout, and `relayout.opencl` has images and buffers of GPUs;
+both are imported when they are first used. Sizes called strides_elements count elements, those called strides_bytes
+bytes.
 """
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ._arrays import empty, reorder_in_place, transpose
 from ._convert import convert, plan_conversion
 from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, InternalError, InvalidArgumentError,
@@ -21,6 +27,9 @@ from ._native import (SYSTEMS, Buffer, Conversion, available_isas, clear_plan_ca
                       interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
 
+if TYPE_CHECKING:
+    from . import opencl, testing
+
 __version__ = "0.1.0"
 __all__ = [
     "SYSTEMS", "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
@@ -30,3 +39,19 @@ __all__ = [
     "layout_of", "load", "open", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run",
     "save", "set_isa", "transpose",
 ]
+
+_SUBMODULES = ("opencl", "testing")
+
+if not TYPE_CHECKING:  # for a type checker a module with __getattr__ has every name
+
+    def __getattr__(name: str) -> Any:
+        """The modules of this package that are imported when they are first used."""
+        if name not in _SUBMODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return importlib.import_module("." + name, __name__)
+
+
+def __dir__() -> list[str]:
+    """What completion offers."""
+    private = [name for name in globals() if name.startswith("_")]
+    return sorted({*__all__, *_SUBMODULES, *private})

@@ -29,7 +29,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .arrays import Layouts, layouts
+    from . import pytest_plugin, strategies
+    from .arrays import Layouts, layouts, strided_array
     from .check import assert_layout_invariant
     from .errors import LayoutError, NondeterministicError
     from .misreadings import MISREADINGS
@@ -40,6 +41,7 @@ _HOMES = {
     "assert_layout_invariant": "check",
     "layouts": "arrays",
     "Layouts": "arrays",
+    "strided_array": "arrays",
     "LayoutError": "errors",
     "NondeterministicError": "errors",
     "Recipe": "recipe",
@@ -58,14 +60,21 @@ __all__ = [
     "Recipe",
     "assert_layout_invariant",
     "layouts",
+    "strided_array",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("." + _HOMES[name], __name__), name)
+if not TYPE_CHECKING:  # for a type checker a module with __getattr__ has every name
+
+    def __getattr__(name: str) -> Any:
+        if name in ("strategies", "pytest_plugin"):  # they need Hypothesis and pytest
+            return importlib.import_module("." + name, __name__)
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module("." + _HOMES[name], __name__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOMES))
+    """What completion offers."""
+    private = [name for name in globals() if name.startswith("_")]
+    return sorted({*__all__, "strategies", "pytest_plugin", *private})

@@ -1,5 +1,8 @@
 """Strategies for Hypothesis: arrays of any shape and values in any layout. They need Hypothesis.
 
+A failing example is printed as a call of `relayout.testing.strided_array`, which makes an array of these values and
+strides when it is pasted; NumPy's own text has the values alone.
+
 Example:
 
     @given(relayout.testing.strategies.arrays(shape=(3, 4)))
@@ -12,9 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from hypothesis import note
 from hypothesis import strategies as st
 
-from .arrays import make_values
+from .arrays import make_values, strided_code
 from .frameworks import framework_named
 from .recipe import Ints, Recipe
 
@@ -60,14 +64,28 @@ def arrays(draw: Any, shape: Any = None, dtype: Any = "float32", framework: str 
     values = make_values(found, dtype, framework)
     if elements is not None:
         drawn = draw(st.lists(elements, min_size=len(values.data), max_size=len(values.data)))
-        cast = values.framework.cast(np.array(drawn), values.dtype)
-        values = values.with_data(values.framework.to_bytes(cast).reshape(len(values.data), values.itemsize))
+        values = values.with_numbers(np.array(drawn))
     recipe = draw(recipes(len(found), allow_negative, allow_misaligned, allow_broadcast))
     if framework == "jax":
         recipe = Recipe.plain(len(found)).but(order=recipe.order)
     elif framework == "torch":
         recipe = recipe.but(skew=0, steps=tuple(abs(step) for step in recipe.steps))
-    if recipe.is_plain or not framework_named(framework).supports(recipe, values):
-        return values.contiguous()
+    if not framework_named(framework).supports(recipe, values):
+        recipe = Recipe.plain(len(found))
     values = values.project(recipe.broadcast_dims)
-    return values.place(recipe.apply(found)).array
+    layout = recipe.apply(found)
+    array = values.contiguous() if recipe.is_plain else values.place(layout).array
+    _print_as(array, strided_code(values, layout))
+    return array
+
+
+def _print_as(value: Any, text: str) -> None:
+    """Lets Hypothesis print a drawn value as this text, and where it cannot, print the text besides the value."""
+    try:
+        from hypothesis.control import current_build_context
+        from hypothesis.vendor.pretty import IDKey
+
+        printers = current_build_context().known_object_printers
+        printers[IDKey(value)].append(lambda _, printer, __: printer.text(text))
+    except (ImportError, AttributeError):  # no promise of Hypothesis
+        note(f"drawn: {text}")

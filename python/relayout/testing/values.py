@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .compare import LAST_BIT
-from .frameworks import Framework, empty_bytes, framework_of
-from .recipe import Ints, Layout
+from .framework import Framework, empty_bytes
+from .frameworks import framework_of
+from .recipe import Ints, Layout, contiguous_strides
 
 Bytes = np.ndarray  # of uint8
 
@@ -40,6 +41,7 @@ class Values:
     like: Any = field(repr=False)  # the caller's array, for its device and whether it needs gradients
     is_arange: bool = False
     numbered: bool = False  # what the gaps of buffers hold, see `gaps`
+    is_callers: bool = True  # False where the harness chose the extents or the numbers
 
     @staticmethod
     def take(array: Any) -> Values:
@@ -82,6 +84,11 @@ class Values:
         small = np.arange(math.prod(self.shape)) % 100
         data = self.framework.to_bytes(self.framework.cast(small, self.dtype))
         return replace(self, data=data.reshape(len(small), self.itemsize), is_arange=True)
+
+    def with_numbers(self, numbers: np.ndarray) -> Values:
+        """These numbers, converted to the type."""
+        cast = self.framework.cast(numbers.reshape(-1), self.dtype)
+        return self.with_data(self.framework.to_bytes(cast).reshape(len(self.data), self.itemsize))
 
     def nudged(self, seed: int) -> Values:
         """Floating values changed in about their last bit, up or down at random."""
@@ -131,6 +138,23 @@ class Values:
     def contiguous(self) -> Any:
         """A fresh contiguous array of the framework that owns its memory."""
         return self.framework.contiguous(self)
+
+    def between(self, room: int, is_reversed: bool) -> Placed:
+        """A fresh contiguous array with `room` elements of other numbers on both sides, in one of two orders."""
+        front = -(-room // 64) * 64  # whole multiples of 64 bytes
+        count = front + len(self.data) + room
+        around = replace(self, numbered=True).gaps(count)[1]
+        if is_reversed:
+            around = around[::-1]
+            if len(self.data) and (around == around[0]).all():
+                around = np.broadcast_to(self.data[0], around.shape)
+        raw = empty_bytes(count * self.itemsize)
+        elements = raw.reshape(count, self.itemsize)
+        elements[:] = around
+        elements[front : front + len(self.data)] = self.data
+        array, read = self.framework.between(self, raw, front * self.itemsize)
+        layout = Layout(self.shape, contiguous_strides(self.shape), front, count)
+        return Placed(array, layout, raw.copy(), read)
 
     def place(self, layout: Layout) -> Placed:
         """A fresh array with this layout."""

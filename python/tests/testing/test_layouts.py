@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relayout.testing import ALL, VARIANTS, Recipe, layouts
+import relayout
+from relayout.testing import ALL, VARIANTS, Recipe, layouts, strided_array
+from relayout.testing.arrays import strided_code
 from relayout.testing.calls import Case, Subject
 from relayout.testing.compare import Tolerance
 from relayout.testing.misreadings import Memory, readings
@@ -22,6 +25,11 @@ from relayout.testing.values import Values, element_offsets
 from relayout.testing.variants import recipes
 
 SHAPES = [(), (1,), (7,), (3, 4), (2, 1, 3), (2, 3, 4, 5), (1, 3, 1, 1), (2, 2, 1, 2, 3)]
+
+
+def need_ml_dtypes(framework: str, dtype: str) -> None:
+    if framework == "numpy" and dtype in ("bfloat16", "float8_e5m2", "int4"):
+        pytest.importorskip("ml_dtypes")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -83,10 +91,12 @@ def test_arrays_hold_the_same_values_in_every_layout(framework: str, dtype: str)
 
 @pytest.mark.parametrize(("framework", "dtype"), [
     ("numpy", "float32"), ("numpy", "uint8"), ("numpy", "bool"), ("numpy", "datetime64[s]"), ("numpy", ">i4"),
+    ("numpy", "bfloat16"), ("numpy", "float8_e5m2"), ("numpy", "int4"),
     ("torch", "float32"), ("torch", "bfloat16"), ("torch", "bool"), ("jax", "float32")])
 @pytest.mark.parametrize("is_plain", [True, False])
 def test_code_rebuilds_every_layout(framework: str, dtype: str, is_plain: bool) -> None:
     pytest.importorskip(framework)
+    need_ml_dtypes(framework, dtype)
     found = layouts((2, 1, 3), dtype, framework)
     values = found.values if is_plain else found.values.with_data(found.values.data[::-1])
     subject = Subject(len, (values.contiguous(),), {}, Tolerance(), ())
@@ -100,6 +110,75 @@ def test_code_rebuilds_every_layout(framework: str, dtype: str, is_plain: bool) 
         if framework == "numpy":
             layout = recipe.apply(values.shape)
             assert recipe.is_plain or array.strides == tuple(s * array.itemsize for s in layout.strides), name
+
+
+@pytest.mark.parametrize(("framework", "dtype"), [
+    *itertools.product(["numpy"], ["float32", "float64", "bool", "complex64", "datetime64[s]", "U3", "bfloat16"]),
+    ("numpy", "int4"),
+    ("torch", "float32"), ("torch", "bfloat16"), ("jax", "float32")])
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_expression_rebuilds_every_layout(framework: str, dtype: str, is_plain: bool) -> None:
+    pytest.importorskip(framework)
+    need_ml_dtypes(framework, dtype)
+    found = layouts((2, 1, 3), dtype, framework)
+    values = found.values if is_plain else found.values.with_data(found.values.data[::-1])
+    if dtype == "float64" and not is_plain:
+        values = values.with_numbers(np.array([0.1, np.nan, np.inf, -np.inf, -0.0, 1e300]))
+    for name, recipe in found.cases():
+        placed, layout = values.project(recipe.broadcast_dims), recipe.apply(values.shape)
+        text = strided_code(placed, layout)
+        array = eval(text, {"relayout": relayout})
+        assert array.dtype == values.dtype
+        assert np.array_equal(values.framework.to_bytes(array), placed.data.reshape(-1)), name
+        if framework == "numpy":
+            assert array.strides == tuple(s * array.itemsize for s in layout.strides), name
+            assert array.ctypes.data % 64 == (recipe.skew + layout.offset * array.itemsize) % 64, name
+        elif framework == "torch":
+            assert (array.stride(), array.storage_offset()) == (layout.strides, layout.offset), name
+
+
+def test_strided_arrays_that_cannot_be() -> None:
+    assert strided_array([[1, 2], [3, 4]], strides=(1, 2)).tolist() == [[1, 2], [3, 4]]
+    assert strided_array([[1, 2], [3, 4]], strides=(0, 1)).tolist() == [[1, 2], [1, 2]]
+    assert strided_array(shape=(0, 2), strides=(2, 1)).shape == (0, 2)
+    for words, arguments in (("too small", {"shape": (2,), "strides": (-1,)}),
+                             ("2 dims", {"shape": (2, 2), "strides": (1,)}),
+                             ("no array of shape", {"values": [1, 2], "shape": (3,), "strides": (1,)})):
+        with pytest.raises(ValueError, match=words):
+            strided_array(**arguments)
+    with pytest.raises(TypeError, match="neither"):
+        strided_array(strides=())
+
+
+def test_names_of_types() -> None:
+    assert layouts((2,), "f16").values.dtype == np.float16  # relayout's names before NumPy's codes
+    assert layouts((2,), np.int8).values.dtype == layouts((2,), "int8").values.dtype == np.int8
+    with pytest.raises((TypeError, NotImplementedError), match="'bflot16'"):
+        layouts((2,), "bflot16")
+
+
+def test_types_of_ml_dtypes() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for name, kind in (("bfloat16", ml_dtypes.bfloat16), ("bf16", ml_dtypes.bfloat16), ("int4", ml_dtypes.int4),
+                       ("float8_e4m3b11fnuz", ml_dtypes.float8_e4m3b11fnuz)):
+        arrays = dict(layouts((2, 3), name))
+        assert len(arrays) > 20 and all(x.dtype == kind for x in arrays.values())
+        assert all(x.astype(np.float32)[0].tolist() == [0, 1, 2] for n, x in arrays.items() if "broadcast" not in n)
+
+
+def test_what_lacks_ml_dtypes_is_named() -> None:
+    code = """
+import sys
+sys.modules["ml_dtypes"] = None
+from relayout.testing import layouts
+for name in ("bfloat16", "float8_e4m3fn", "float6_e2m3fn"):
+    try:
+        layouts((2, 3), name)
+    except NotImplementedError as error:
+        print(name in str(error) and "ml_dtypes" in str(error))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"] * 3
 
 
 def test_names_are_listed_when_one_is_wrong() -> None:
@@ -145,6 +224,29 @@ def test_strategies(framework: str) -> None:
     drawn()
     assert len(seen) > (1 if framework == "jax" else 20)
     assert hypothesis.find(layouts((2, 3), framework=framework).strategy(), lambda x: True).shape == (2, 3)
+
+
+def test_falsifying_examples_can_be_pasted() -> None:
+    hypothesis = pytest.importorskip("hypothesis")
+    from relayout.testing import strategies
+
+    seen = {}
+
+    @hypothesis.settings(database=None, deadline=None, derandomize=True)
+    @hypothesis.given(x=strategies.arrays(shape=(2, 3), elements=hypothesis.strategies.integers(0, 9)))
+    def fails(x: Any) -> None:
+        seen["last"] = x
+        assert x.strides[0] > 0 or x.sum() < 3
+
+    with pytest.raises(AssertionError) as caught:
+        fails()
+    text = "\n".join(getattr(caught.value, "__notes__", []))
+    pasted = re.search(r"x=(relayout\.testing\.strided_array\(.*\)),?\n", text)
+    if pasted is None and sys.version_info < (3, 11):
+        pytest.skip("this Python has no notes")
+    assert pasted is not None, text
+    again = eval(pasted[1], {"relayout": relayout})
+    assert again.tolist() == seen["last"].tolist() and again.strides == seen["last"].strides
 
 
 PLUGIN_TEST = '''
