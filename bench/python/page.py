@@ -125,7 +125,8 @@ def page(report, image):
         parts += [f"## Where another system is faster, {_threads(threads)}", _worst(report, threads)]
     for threads in summary.thread_counts(report):
         for group in summary.groups(report):
-            parts += [f"## {group.capitalize()}, {_threads(threads)}", f"{TITLES[group][0].upper()}{TITLES[group][1:]}.",
+            words = TITLES[group]
+            parts += [f"## {group.capitalize()}, {_threads(threads)}", f"{words[0].upper()}{words[1:]}.",
                       _cases(report, threads, group)]
     return "\n\n".join(parts + _faults(report)) + "\n"
 
