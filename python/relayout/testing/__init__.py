@@ -30,18 +30,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import pytest_plugin, strategies
+    from .against import assert_as_if_contiguous
     from .arrays import Layouts, layouts, strided_array
     from .check import assert_layout_invariant
-    from .errors import LayoutError, NondeterministicError
+    from .errors import LayoutDifference, LayoutError, NondeterministicError
     from .misreadings import MISREADINGS
     from .recipe import Recipe
     from .variants import ALL, VARIANTS
 
 _HOMES = {
     "assert_layout_invariant": "check",
+    "assert_as_if_contiguous": "against",
     "layouts": "arrays",
     "Layouts": "arrays",
     "strided_array": "arrays",
+    "LayoutDifference": "errors",
     "LayoutError": "errors",
     "NondeterministicError": "errors",
     "Recipe": "recipe",
@@ -54,10 +57,12 @@ __all__ = [
     "ALL",
     "MISREADINGS",
     "VARIANTS",
+    "LayoutDifference",
     "LayoutError",
     "Layouts",
     "NondeterministicError",
     "Recipe",
+    "assert_as_if_contiguous",
     "assert_layout_invariant",
     "layouts",
     "strided_array",

@@ -88,9 +88,12 @@ def strided_array(values: Any = None, *, shape: Ints | list[int] | None = None, 
     """
     made: Values
     given = None if values is None else np.asarray(values)
-    if shape is None and given is None:
+    if shape is not None:
+        found = tuple(int(n) for n in shape)
+    elif given is not None:
+        found = given.shape
+    else:
         raise TypeError("strided_array: neither values nor a shape")
-    found = tuple(int(n) for n in shape) if shape is not None else np.shape(given)
     made = make_values(found, dtype, framework)
     if given is not None:
         if given.size != math.prod(found):

@@ -6,7 +6,7 @@ Example: `assert_layout_invariant(np.cumsum, x, axis=1)` is silent and returns h
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -15,7 +15,7 @@ from .calls import Case, Outcome, Subject
 from .compare import Tolerance
 from .errors import LayoutError
 from .explain import Explanation, Failure, explanations, most_common
-from .paste import verified_code
+from .paste import Pasted, verified_code
 from .recipe import Recipe
 from .shrink import failure_of, shrink
 from .variants import chosen, recipes
@@ -29,7 +29,8 @@ _WIDTH = 300  # of a line of code in the message; the exception has the whole on
 
 def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | None = None, atol: float | None = None,
                             layouts: str | list[str] | tuple[str, ...] = "all",
-                            allow_errors: tuple[type[BaseException], ...] = (), seed: int = 0, **kwargs: Any) -> int:
+                            allow_errors: tuple[type[BaseException], ...] = (), seed: int = 0,
+                            shapes: str | Sequence[str] | None = None, **kwargs: Any) -> int:
     """Checks that `fn(*args, **kwargs)` gives the same in whatever way its arrays lie in memory.
 
     `fn` is called with the caller's values in contiguous arrays, twice, and then in every layout that the arrays'
@@ -43,6 +44,8 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     layouts        "all", or names from `VARIANTS`; "far" (beyond 2^31 elements) is not part of "all"
     allow_errors   exceptions by which `fn` may refuse a layout; others are failures
     seed           for the choice of permutations and pairs where not all are tried
+    shapes         which extents have to be equal when a failing case is made smaller: a letter for each dim of each
+                   array, as in "bqd bkd", and a dot for a dim that keeps its extent. By default those that are equal
 
     Returns the number of layouts in which the result was the same. Raises `LayoutError` (an AssertionError) for the
     smallest layout in which it was not, `NondeterministicError` if contiguous arrays do not always give the same,
@@ -50,7 +53,7 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     names = chosen(layouts)
-    subject = Subject(fn, args, kwargs, Tolerance(rtol, atol), allow_errors)
+    subject = Subject(fn, args, kwargs, Tolerance(rtol, atol), allow_errors, shapes)
     if not subject.start.values:
         raise TypeError("assert_layout_invariant: there is no array of NumPy, PyTorch or JAX among the arguments")
     mutated = subject.check_baseline()
@@ -94,19 +97,31 @@ def _error(subject: Subject, failure: Failure, rest: Iterator[Case]) -> LayoutEr
     assert want is not None
     for _ in range(2):
         subject.require_deterministic(want, failure.case.values)
-    failure, found = _explained(subject, failure, rest)
-    code, is_verified = verified_code(subject, failure)
+    failure, found, pasted = _pasted(subject, first, *_explained(subject, failure, rest))
     notes = [*_notes(subject, failure, first)]
-    if not is_verified:
-        notes.append("the lines below did not lead to the same when they were tried")
+    if not pasted.is_verified:
+        notes.append("the lines below did not fail when they were tried")
     mismatch = failure.mismatch
     varied = failure.case.varied
     return LayoutError(
-        _message(subject, first, failure, found, tuple(notes), code),
+        _message(subject, first, failure, found, tuple(notes), pasted.script),
         variant=", ".join("+".join(failure.case.recipes[j].parts()) for j in varied),
-        argument=tuple(subject.owners[j] for j in varied), code=code, index=mismatch.index, offset=mismatch.offset,
+        argument=tuple(subject.owners[j] for j in varied), code=pasted.code, script=pasted.script,
+        index=mismatch.index, offset=mismatch.offset,
         got=mismatch.got, expected=mismatch.expected, wrong=mismatch.wrong, total=mismatch.total,
         explanation=None if found is None else found.text, notes=tuple(notes), kind=mismatch.kind)
+
+
+def _pasted(subject: Subject, first: Failure, failure: Failure,
+            found: Explanation | None) -> tuple[Failure, Explanation | None, Pasted]:
+    """The smallest failure that fails when it is rebuilt from lines of code: this one, or else the first."""
+    pasted = verified_code(subject, failure)
+    if not pasted.is_verified:
+        for other in (failure_of(subject, first.case.numbered()), first):
+            whole = None if other is None else verified_code(subject, other)
+            if other is not None and whole is not None and whole.is_verified:
+                return other, next(explanations(subject, other), None), whole
+    return failure, found, pasted
 
 
 def _explained(subject: Subject, failure: Failure, rest: Iterator[Case]) -> tuple[Failure, Explanation | None]:
@@ -167,7 +182,7 @@ def _same(subject: Subject, one: Outcome, other: Outcome) -> bool:
 
 
 def _message(subject: Subject, first: Failure, failure: Failure, found: Explanation | None, notes: tuple[str, ...],
-             code: str) -> str:
+             script: str) -> str:
     names = " and ".join(subject.names[j] for j in failure.case.varied)
     lines = [f"the result depends on the layout of {names}", ""]
     for j in failure.case.varied:
@@ -179,10 +194,10 @@ def _message(subject: Subject, first: Failure, failure: Failure, found: Explanat
     explanation = found.text if found else "none of the usual misreadings gives these values"
     lines += [f"  explanation: {explanation}"]
     lines += [f"  note: {note}" for note in notes]
-    lines += [f"  first seen: {_where(subject, first)}", "", "  These lines rebuild the call:", ""]
-    shown = [line if len(line) <= _WIDTH else line[:_WIDTH] + " ...  # the whole line is in the exception's `code`"
-             for line in code.splitlines()]
-    return "\n".join([*lines, *("    " + line for line in shown), "    fn(*args, **kwargs)"])
+    lines += [f"  first seen: {_where(subject, first)}", "", "  These lines fail by themselves:", ""]
+    shown = [line if len(line) <= _WIDTH else line[:_WIDTH] + " ...  # the whole line is in the exception's `script`"
+             for line in script.splitlines()]
+    return "\n".join([*lines, *("    " + line for line in shown)])
 
 
 def _where(subject: Subject, first: Failure) -> str:

@@ -1,47 +1,100 @@
 """Writes the lines of code that rebuild the arguments of a failing call.
 
 Example: the code of a transposed argument has `x0 = np.ndarray((2, 3), 'float64', x0_base, 0, (8, 16))`, and
-`args = (x0, 1)` and `kwargs = {}` at its end, so that `fn(*args, **kwargs)` is the failing call.
+`args = (x0, 1)` and `kwargs = {}` at its end, so that `fn(*args, **kwargs)` is the failing call. The script has the
+function and a check as well, so that it fails when it is run by itself.
 """
 
 from __future__ import annotations
 
 import ast
 import base64
+import itertools
+import pickle
+import sys
 import zlib
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from . import trees
 from .calls import Case, Subject
+from .errors import LayoutDifference
 from .explain import Failure
 from .frameworks import framework_of
 from .recipe import Recipe
+from .source import function_code, import_code
 from .values import Values
 
 _MOST_LITERALS = 64
+_MOST_PICKLED = 1000  # bytes
 
 
-def verified_code(subject: Subject, failure: Failure) -> tuple[str, bool]:
-    """Lines that rebuild a failing call, and whether they did so when they were executed here."""
-    code = code_for(subject, failure.case)
-    for aligned in (False, True):
-        candidate = code_for(subject, failure.case, aligned)
-        if _reproduces(subject, failure, candidate):
-            return candidate, True
-    return code, False
+@dataclass(frozen=True)
+class Pasted:
+    """What a report shows."""
+
+    code: str  # leaves the call's arguments in `args` and `kwargs`
+    script: str  # the same with the function, the call and a check, which fails
+    is_verified: bool  # whether both did so when they were executed here
+
+
+def verified_code(subject: Subject, failure: Failure) -> Pasted:
+    """Lines that rebuild a failing call, executed before they are shown."""
+    definition = function_code(subject.fn)
+    definitions = [None] if definition is None else [definition, None]
+    tried: list[Pasted] = []
+    for is_strict, lines, is_aligned in itertools.product((True, False), definitions, (False, True)):
+        imports, rest = _parts(subject, failure.case, is_aligned)
+        code, script = "\n".join([*imports, *rest]), _script(subject, imports, rest, lines)
+        if (not is_strict or _reproduces(subject, failure, code)) and _fails(subject, script, lines is None):
+            return Pasted(code, script, True)
+        tried.append(Pasted(code, script, False))
+    return tried[0]
+
+
+def _script(subject: Subject, imports: dict[str, None], lines: list[str], definition: Sequence[str] | None) -> str:
+    """A whole program that fails."""
+    if definition is None:
+        name = getattr(subject.fn, "__qualname__", type(subject.fn).__name__)
+        definition = [f"# fn = ...  # put your function here, {name}"]
+    given = {"rtol": subject.tolerance.rtol, "atol": subject.tolerance.atol}
+    options = "".join(f"{key}={value!r}, " for key, value in given.items() if value is not None)
+    imports = {**imports, "from relayout.testing import assert_as_if_contiguous": None}
+    rest = [line for line in definition if line not in imports]
+    check = f"assert_as_if_contiguous(fn, *args, {options}**kwargs)  # fn(*args, **kwargs), and with contiguous copies"
+    return "\n".join([*imports, *rest, *lines, check])
+
+
+def _fails(subject: Subject, script: str, needs_function: bool) -> bool:
+    """Whether the program ends in its last line's AssertionError, in a namespace of its own."""
+    names: dict[str, Any] = {"fn": subject.fn} if needs_function else {}
+    path = list(sys.path)
+    try:
+        exec(script, names)
+    except AssertionError as error:
+        return isinstance(error, LayoutDifference)
+    except Exception:
+        return False
+    finally:
+        sys.path[:] = path
+    return False
 
 
 def _reproduces(subject: Subject, failure: Failure, code: str) -> bool:
+    """Whether the rebuilt arguments give just what the failing ones gave."""
     names: dict[str, Any] = {}
+    path = list(sys.path)
     try:
         exec(code, names)
         arrays = [names[f"x{j}"] for j in range(len(failure.case.values))]
         outcome = subject.call(arrays)
     except Exception as error:
         return failure.got.error is not None and type(error) is type(failure.got.error)
+    finally:
+        sys.path[:] = path
     if failure.got.error is not None:
         return False
     if failure.mismatch.kind == "gaps":  # what lies around an argument is seen by no comparison of results
@@ -51,6 +104,12 @@ def _reproduces(subject: Subject, failure: Failure, code: str) -> bool:
 
 def code_for(subject: Subject, case: Case, aligned: bool = False) -> str:
     """Lines that, executed, leave the call's arguments in `args` and `kwargs`."""
+    imports, lines = _parts(subject, case, aligned)
+    return "\n".join([*imports, *lines])
+
+
+def _parts(subject: Subject, case: Case, aligned: bool) -> tuple[dict[str, None], list[str]]:
+    """The imports and the other lines of the code."""
     imports: dict[str, None] = {"import numpy as np": None}
     lines: list[str] = []
     names = [f"x{j}" for j in range(len(case.values))]
@@ -63,7 +122,7 @@ def code_for(subject: Subject, case: Case, aligned: bool = False) -> str:
     args, kwargs = trees.rebuild(subject.tree, lambda leaf: _Raw(_leaf_code(leaf, rest, unknown, imports)))
     lines += unknown
     lines += [f"args = {args!r}", f"kwargs = {kwargs!r}"]
-    return "\n".join([*imports, *lines])
+    return imports, lines
 
 
 class _Raw:
@@ -91,8 +150,20 @@ def _leaf_code(leaf: Any, rest: Any, unknown: list[str], imports: dict[str, None
     if isinstance(leaf, (np.dtype, np.generic)):
         return f"np.dtype({str(leaf)!r})" if isinstance(leaf, np.dtype) else f"np.{type(leaf).__name__}({leaf})"
     name = f"given{len(unknown)}"
-    unknown.append(f"{name} = ...  # put your {type(leaf).__name__} here")
+    found = import_code(name, leaf) if callable(leaf) else _pickled(name, leaf)
+    unknown.append("\n".join(found) if found else f"{name} = ...  # put your {type(leaf).__name__} here")
     return name
+
+
+def _pickled(name: str, leaf: Any) -> list[str] | None:
+    """Lines that make an object of the caller's again, if it is small and its class can be imported."""
+    if type(leaf).__module__ == "__main__":
+        return None
+    try:
+        text = pickle.dumps(leaf)
+    except Exception:
+        return None
+    return None if len(text) > _MOST_PICKLED else ["import pickle", f"{name} = pickle.loads({text!r})"]
 
 
 def _array_code(name: str, values: Values, recipe: Recipe, imports: dict[str, None],

@@ -67,9 +67,9 @@ class Values:
     def cut(self, shape: Ints) -> Values:
         """The leading part of this shape."""
         if self.is_arange:
-            return replace(self, shape=shape).arange()
+            return replace(self, shape=shape, is_callers=False).arange()
         box = self.data.reshape(*self.shape, self.itemsize)[tuple(slice(n) for n in shape)]
-        return replace(self.with_data(box.reshape(-1, self.itemsize)), shape=shape)
+        return replace(self.with_data(box.reshape(-1, self.itemsize)), shape=shape, is_callers=False)
 
     def project(self, dims: Ints) -> Values:
         """All positions along each of `dims` get the value of the first one."""
