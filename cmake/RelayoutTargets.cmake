@@ -78,6 +78,12 @@ function(relayout_test_program name)
   relayout_precompile(${name} test)
 endfunction()
 
+# Says which instructions a test's outcome must not depend on: `onednn`, those that oneDNN may use; `isa`, those of this
+# library's kernels. scripts/test --caps runs the test with fewer of them.
+function(relayout_caps test)
+  set_property(TEST ${test} APPEND PROPERTY LABELS ${ARGN})
+endfunction()
+
 # One test program a folder, from the *_test.cc files beside the sources.
 function(relayout_tests folder)
   if(NOT RELAYOUT_TESTS)

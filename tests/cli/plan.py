@@ -76,12 +76,13 @@ class SavedPlan:
         assert message in result.stderr, "%r, expected %r" % (result.stderr, message)
 
     def primitive(self, kind, in_place=False):
-        """The first of a kind that reads a copy which is no constant's, with its number; written over that, or not."""
+        """The first of a kind that reads a copy which is no constant's, with its number; written over that, or not. None
+        where the plan has no such primitive."""
         for i, one in enumerate(self.plan["primitives"]):
             over = self.plan["copies"][one["dst"][0]].get("view_of") == one["src"][0]
             if one["kind"] == kind and over == in_place:
                 return i, one
-        raise AssertionError("no such %s" % kind)
+        return None
 
 
 def refuse_fields(saved):
@@ -114,7 +115,6 @@ def refuse_fields(saved):
 def refuse_reorders_and_layouts(saved):
     """Reorders that are missing, and layouts that a primitive has not."""
     copies = saved.plan["copies"]
-    _, eltwise = saved.primitive("eltwise", in_place=True)
     reorder = next(i for i, one in enumerate(copies) if "from" in one)
     refused = saved.expect_refused
 
@@ -132,7 +132,12 @@ def refuse_reorders_and_layouts(saved):
     strides = [1, dims[0], dims[0] * dims[1], dims[0] * dims[1] * dims[2]]
     dcba = {"layout": "dcba", "offset": 0, "digits": [[[extent, stride]] for extent, stride in zip(dims, strides)]}
     refused(lambda p: p["copies"][alone["dst"][0]].update(dcba), 5, 'for "%s" in these layouts' % alone["name"])
-    refused(give(eltwise["dst"][0], reorder), 3, copies[eltwise["dst"][0]]["tensor"])
+    # Whether the cheapest plan has something in place depends on the processor: where arithmetic takes the time, that
+    # is no faster.
+    in_place = saved.primitive("eltwise", in_place=True)
+    if in_place:
+        written = in_place[1]["dst"][0]
+        refused(give(written, reorder), 3, copies[written]["tensor"])
 
 
 def refuse_memory_and_tensors(saved):

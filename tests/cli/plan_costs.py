@@ -19,6 +19,18 @@ def told(result):
     return [line for line in result.stderr.splitlines() if "could not be measured well" not in line]
 
 
+def other_kernels(command):
+    """Settings of the environment with which other kernels are used than without."""
+    capped = "SSE41" in (os.environ.get("ONEDNN_MAX_CPU_ISA"), os.environ.get("DNNL_MAX_CPU_ISA"))
+    yield {"ONEDNN_MAX_CPU_ISA": "AVX" if capped else "SSE41"}
+    yield {"ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}
+    about = json.loads(command.ok("doctor", "--json"))
+    for isa in about["available_isas"]:
+        if isa != about["isa"]:
+            yield {"RELAYOUT_ISA": isa}
+            break
+
+
 def plan_files(command):
     """Files of costs and implementations: what is wrong with them is said once, and they are of one set of kernels."""
     model = "model:small_cnn,image=32,channels=16"
@@ -35,7 +47,7 @@ def plan_files(command):
     before, known = known, entries(command.path("costs.txt"))
     assert known == before or (known > before and result.stderr), "%d times, then %d" % (before, known)
     # With other kernels, other times and implementations are kept.
-    for setting in ({"ONEDNN_MAX_CPU_ISA": "SSE41"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}, {"RELAYOUT_ISA": "scalar"}):
+    for setting in other_kernels(command):
         command.ok(*measured, more_env=dict(costs, **setting))
         more, more_offered = entries(command.path("costs.txt")), entries(command.path("implementations.txt"))
         # Disturbed times are not kept, so only the number of implementations must grow.

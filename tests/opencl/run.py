@@ -35,7 +35,7 @@ class Command:
     def __init__(self, binary, folder):
         self.binary, self.folder = str(binary), folder
         self.env = {key: value for key, value in os.environ.items() if not key.startswith("RELAYOUT_")
-                    or key == "RELAYOUT_OPENCL_LIBRARY"}
+                    or key in ("RELAYOUT_OPENCL_LIBRARY", "RELAYOUT_ISA")}
         self.env["NO_COLOR"] = "1"
 
     def run(self, *args):

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "relayout/execute/measure/remembering_backend.h"
 #include "relayout/graph/plan/cost.h"
 #include "relayout/graph/plan/validate.h"
+#include "tests/support/altered_backend.h"
 #include "tests/support/optimize_fixture.h"
 #include "tests/support/testing.h"
 
@@ -20,6 +22,24 @@ using graph::kNone;
 using graph::Opaque;
 using graph::TensorId;
 using graph::Values;
+
+/// Of nodes for which the backend has ways with opaque formats, it offers these alone. Which way is the cheapest, or
+/// stands first, depends on the processor; with this backend every plan uses opaque formats wherever there are some.
+class OpaqueOnly : public test::AlteredBackend {
+ public:
+  using AlteredBackend::AlteredBackend;
+  std::vector<Implementation> implementations(const Graph& graph, graph::NodeId node,
+                                              std::span<const graph::LayoutRequest> src,
+                                              std::span<const graph::LayoutRequest> dst,
+                                              const Implementation* forward) const override {
+    const auto all = AlteredBackend::implementations(graph, node, {}, {}, forward);
+    const bool some = std::ranges::any_of(all, is_opaque);
+    auto out = AlteredBackend::implementations(graph, node, src, dst, forward);
+    if (some) std::erase_if(out, std::not_fn(is_opaque));
+    return out;
+  }
+  static bool is_opaque(const Implementation& way) { return !way.opaque.empty(); }
+};
 
 class OpaqueFormats : public Optimize {
  protected:
@@ -64,28 +84,44 @@ class OpaqueFormats : public Optimize {
     graph.output(graph.add(Kind::rnn, graph::RnnAttributes{cell, direction}, {x, kNone, kNone, wl, wi, kNone})[0]);
     return graph;
   }
-  /// Plans, runs and compares; gives how many copies are opaque.
-  int check(const Graph& graph, double tolerance) {
+  /// How many copies of a plan are opaque.
+  static int opaque_copies(const graph::LayoutPlan& plan) {
+    return static_cast<int>(
+        std::ranges::count_if(plan.copies, [](const graph::Copy& copy) { return copy.opaque.has_value(); }));
+  }
+  /// Plans, runs and compares; gives how many copies are opaque. Nodes that have opaque ways get one where they are
+  /// offered nothing else.
+  int check(const Graph& graph, double tolerance, bool opaque_only) {
+    const OpaqueOnly only(*backend_);
+    const graph::Backend& backend = opaque_only ? static_cast<const graph::Backend&>(only) : *backend_;
     const auto costs = graph::analytic_costs({.flops_per_us = 50000,
                                               .near_bytes_per_us = 50000,
                                               .cache_bytes_per_us = 25000,
                                               .memory_bytes_per_us = 10000,
                                               .call_us = 1},
-                                             *backend_);
-    const graph::OptimalPlan best = optimize(graph, *backend_, *costs);
+                                             backend);
+    const graph::OptimalPlan best = optimize(graph, backend, *costs);
     EXPECT_TRUE(best.optimal);
     EXPECT_NEAR(predict(graph, best.plan, *costs).total(), best.cost_us, 1e-6 * best.cost_us + 1e-3);
     const std::vector<Values> inputs = {input_values(graph.tensor(graph.inputs[0]))};
     const std::vector<Values> want = evaluate(graph, inputs);
     expect_equal(graph, best.plan, inputs, want, tolerance);
-    expect_equal(graph, propagate(graph, *backend_), inputs, want, tolerance);
-    return static_cast<int>(
-        std::ranges::count_if(best.plan.copies, [](const graph::Copy& copy) { return copy.opaque.has_value(); }));
+    expect_equal(graph, propagate(graph, backend), inputs, want, tolerance);
+    if (opaque_only) {
+      for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const auto reads_opaque = [&](graph::CopyId id) {
+          return id != kNone && best.plan.copy(id).opaque.has_value();
+        };
+        EXPECT_EQ(std::ranges::any_of(best.plan.nodes[n].src, reads_opaque),
+                  opaque_way(graph, static_cast<graph::NodeId>(n)).has_value());
+      }
+    }
+    return opaque_copies(best.plan);
   }
-  /// The first way of a node that has an opaque source.
-  std::optional<Implementation> opaque_way(const Graph& graph) {
-    for (Implementation& way : backend_->implementations(graph, 0, {}, {}, nullptr)) {
-      if (!way.opaque.empty()) return std::move(way);
+  /// The first way of a node that has an opaque source, wherever it stands among the others.
+  std::optional<Implementation> opaque_way(const Graph& graph, graph::NodeId node = 0) {
+    for (Implementation& way : backend_->implementations(graph, node, {}, {}, nullptr)) {
+      if (OpaqueOnly::is_opaque(way)) return std::move(way);
     }
     return std::nullopt;
   }
@@ -106,22 +142,22 @@ TEST_F(OpaqueFormats, RandomConvolutionsOfSignedBytesEqualTheReference) {
   int opaque = 0;
   for (int i = 0; i < 60; ++i) {
     SCOPED_TRACE(i);
-    opaque += check(convolutions(), 1e-6);
+    opaque += check(convolutions(), 1e-6, i % 2 == 0);
   }
-  EXPECT_GT(opaque, 40);
+  EXPECT_GT(opaque, 20);
   std::cout << counts_ << ", " << opaque << " opaque weights\n";
 }
 
 TEST_F(OpaqueFormats, RandomRecurrentCellsEqualTheReference) {
-  int opaque = 0, planned = 0;
+  int opaque = 0, offered = 0;
   for (int i = 0; i < 60; ++i) {
     SCOPED_TRACE(i);
     const Graph graph = recurrent();
     if (backend_->implementations(graph, 0, {}, {}, nullptr).empty()) continue;
-    ++planned;
-    opaque += check(graph, 0.03);
+    offered += i % 2 == 0 && opaque_way(graph);
+    opaque += check(graph, 0.03, i % 2 == 0);
   }
-  EXPECT_TRUE(planned == 0 || opaque > 0);
+  EXPECT_GE(opaque, offered);
   std::cout << counts_ << ", " << opaque << " opaque weights\n";
 }
 
@@ -134,7 +170,8 @@ TEST_F(OpaqueFormats, HaveASizeAndAStableIdentity) {
   EXPECT_EQ(token.backend, backend_->name());
   // The weights, and at least one sum of 32 bits for each of the 32 channels.
   EXPECT_GE(token.bytes, 32 * 32 * 9 + 32 * 4);
-  EXPECT_EQ(onednn_backend(1)->implementations(graph, 0, {}, {}, nullptr)[0].opaque_src(1), token);
+  const auto again = onednn_backend(1)->implementations(graph, 0, {}, {}, nullptr);
+  EXPECT_EQ(std::ranges::find_if(again, OpaqueOnly::is_opaque)->opaque_src(1), token);
   // Whoever asks for a layout of the weights gets no opaque one.
   const Layout plain = Layout::contiguous({32, 32, 3, 3});
   for (const Implementation& other :
@@ -151,7 +188,7 @@ TEST_F(OpaqueFormats, HaveASizeAndAStableIdentity) {
 TEST_F(OpaqueFormats, AreRefusedForWhatIsNoConstant) {
   const Graph graph = one_convolution();
   if (!opaque_way(graph)) GTEST_SKIP() << "this processor multiplies no signed bytes exactly";
-  graph::LayoutPlan plan = propagate(graph, *backend_);
+  graph::LayoutPlan plan = propagate(graph, OpaqueOnly(*backend_));
   const auto found = std::ranges::find_if(plan.copies, [](const graph::Copy& copy) { return copy.opaque.has_value(); });
   ASSERT_NE(found, plan.copies.end());
   plan.copies[static_cast<std::size_t>(plan.inputs[0])].opaque = found->opaque;

@@ -147,7 +147,8 @@ class InMemory : public testing::Test {
       for (int repeat = 0; repeat < 2; ++repeat) {
         const std::vector<Values> got = test::run_model(model, values);
         ASSERT_EQ(got.size(), want.size());
-        for (std::size_t i = 0; i < got.size(); ++i) test::expect_outputs_near(got[i], want[i], 1e-5);
+        // Approximations without fused multiplication and addition (SSE4.1) differ by up to 1.2e-5.
+        for (std::size_t i = 0; i < got.size(); ++i) test::expect_outputs_near(got[i], want[i], 3e-5);
       }
     }
   }

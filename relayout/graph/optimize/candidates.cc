@@ -187,7 +187,12 @@ void CandidateFinder::price(NodeId id, const Candidate* forward, bool in_place, 
   }
 }
 
-std::vector<Candidate>& CandidateFinder::remembered(KeyMaker question, const Candidate* forward, bool& is_new) {
+std::vector<Candidate>& CandidateFinder::remembered(const Node& node, KeyMaker question, const Candidate* forward,
+                                                    bool& is_new) {
+  for (const auto& [i, layout] : fixed_of(node)) {
+    add_number(question, static_cast<int>(i));
+    add_number(question, layout);
+  }
   if (forward) {
     question.add(std::string_view(forward->implementation->name));
     for (const auto* list : {&forward->src, &forward->dst}) {
@@ -199,9 +204,24 @@ std::vector<Candidate>& CandidateFinder::remembered(KeyMaker question, const Can
   return at->second;
 }
 
+std::vector<std::pair<std::size_t, int>> CandidateFinder::fixed_of(const Node& node) {
+  std::vector<std::pair<std::size_t, int>> out;
+  for (const auto& [tensor, layout] : options_.fixed) {
+    const auto at = std::ranges::find(node.dst, tensor);
+    if (at != node.dst.end()) out.emplace_back(at - node.dst.begin(), layouts_.id(layout));
+  }
+  return out;
+}
+
 void CandidateFinder::finish(NodeId id, const Candidate* forward, bool in_place, std::vector<Candidate>& candidates) {
-  const auto slow = [](const Candidate& candidate) { return candidate.implementation->reference; };
-  if (!std::ranges::all_of(candidates, slow)) std::erase_if(candidates, slow);
+  const auto fixed = fixed_of(graph_.node(id));
+  const auto fast = [](const Candidate& candidate) { return !candidate.implementation->reference; };
+  const auto fits = [&](const Candidate& candidate) {
+    return std::ranges::all_of(fixed, [&](const auto& each) { return candidate.dst[each.first] == each.second; });
+  };
+  const bool any_fast = std::ranges::any_of(candidates, fast);
+  const bool fast_fits = std::ranges::any_of(candidates, [&](const Candidate& c) { return fast(c) && fits(c); });
+  std::erase_if(candidates, [&](const Candidate& c) { return any_fast && !fast(c) && (fast_fits || !fits(c)); });
   for (Candidate& candidate : candidates) price(id, forward, in_place, candidate);
   std::erase_if(candidates, [](const Candidate& candidate) { return candidate.cost == kImpossible; });
 }
@@ -216,7 +236,7 @@ const std::vector<Candidate>& CandidateFinder::candidates(NodeId id, const std::
     add_number(question, t != kNone && graph_.tensor(t).layout ? layouts_.id(*graph_.tensor(t).layout) : kNone);
   }
   bool is_new = false;
-  std::vector<Candidate>& out = remembered(question, forward, is_new);
+  std::vector<Candidate>& out = remembered(node, question, forward, is_new);
   if (!is_new) return out;
   out = found(id, requests_of(id, leads), forward);
   if (std::ranges::all_of(out, [](const Candidate& candidate) { return candidate.implementation->reference; })) {
@@ -235,7 +255,7 @@ const std::vector<Candidate>& CandidateFinder::candidates(NodeId id, const std::
 const std::vector<Candidate>& CandidateFinder::candidates_with(NodeId id, const Candidate& forward) {
   const Node& node = graph_.node(id);
   bool is_new = false;
-  std::vector<Candidate>& out = remembered(KeyMaker(keys_[static_cast<std::size_t>(id)]), &forward, is_new);
+  std::vector<Candidate>& out = remembered(node, KeyMaker(keys_[static_cast<std::size_t>(id)]), &forward, is_new);
   if (!is_new) return out;
   std::vector<RequestedLayouts> requests{RequestedLayouts(node.src.size() + node.dst.size(), kNone)};
   // Nodes that only move elements need nothing that the forward node left. They may read and write any layouts, which

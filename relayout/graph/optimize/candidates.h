@@ -49,7 +49,8 @@ class CandidateFinder {
   LayoutTable& layouts() { return layouts_; }
   /// The candidates of a node. `leads` are layouts that the first source may have besides the usual ones. `forward` is
   /// the candidate of the hint, or null. `in_place` asks for costs in place too. Slow reference implementations are
-  /// left out if there are others, and those that round more unless the options allow them.
+  /// left out if there are others, unless they alone make what the options fix; and those that round more are left out
+  /// unless the options allow them.
   const std::vector<Candidate>& candidates(NodeId node, const std::vector<int>& leads, const Candidate* forward,
                                            bool in_place);
   /// The candidates of a backward node that go with this candidate of its forward node.
@@ -63,9 +64,11 @@ class CandidateFinder {
  private:
   using RequestedLayouts = std::vector<int>;  // sources, then destinations; kNone is any
   std::vector<RequestedLayouts> requests_of(NodeId node, const std::vector<int>& leads);
-  std::vector<Candidate>& remembered(KeyMaker question, const Candidate* forward, bool& is_new);
+  std::vector<Candidate>& remembered(const Node& node, KeyMaker question, const Candidate* forward, bool& is_new);
   /// Throws Error{interrupted} if the options' stop says so.
   void check_stop() const;
+  /// The layouts that the options fix of the node's destinations, each with the destination's index.
+  std::vector<std::pair<std::size_t, int>> fixed_of(const Node& node);
   void finish(NodeId node, const Candidate* forward, bool in_place, std::vector<Candidate>& candidates);
   std::vector<Candidate> found(NodeId node, const std::vector<RequestedLayouts>& requests, const Candidate* forward);
   void price(NodeId node, const Candidate* forward, bool in_place, Candidate& candidate);

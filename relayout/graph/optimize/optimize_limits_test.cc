@@ -69,6 +69,22 @@ class RoundingImplementations : public ManyImplementations {
   }
 };
 
+/// What reads one of the layouts is a slow reference.
+class SlowImplementation : public ManyImplementations {
+ public:
+  SlowImplementation(int count, int slow) : ManyImplementations(count), slow_(columns(slow)) {}
+  std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation* forward) const override {
+    std::vector<Implementation> out = ManyImplementations::implementations(graph, node, src, dst, forward);
+    for (Implementation& each : out) each.reference = each.src[0] == slow_;
+    return out;
+  }
+
+ private:
+  const Layout slow_;
+};
+
 /// What rounds more takes half of the time.
 class RoundingCosts : public test::ByteCosts {
  public:
@@ -112,6 +128,18 @@ TEST(OptimizeLimits, WhatRoundsMoreIsChosenUnlessItIsForbidden) {
   EXPECT_EQ(without.plan.nodes[0].implementation, "many");
   EXPECT_EQ(without.cost_us, before.cost_us);
   EXPECT_EQ(without.space.problem.operations.size(), before.space.problem.operations.size());
+}
+
+TEST(OptimizeLimits, ASlowReferenceIsChosenOnlyForALayoutThatNothingElseMakes) {
+  test::ByteCosts costs;
+  const Graph graph = two_products();
+  const SlowImplementation backend(5, 3);
+  EXPECT_EQ(totals(graph, optimize(graph, backend, costs).plan).reference_primitives, 0);
+  for (int i = 0; i < 5; ++i) {
+    const OptimalPlan plan = optimize(graph, backend, costs, {.fixed = {{graph.node(0).dst[0], columns(i)}}});
+    EXPECT_EQ(plan.plan.copy(plan.plan.nodes[0].dst[0]).layout, columns(i)) << i;
+    EXPECT_EQ(totals(graph, plan.plan).reference_primitives, i == 3 ? 1 : 0) << i;
+  }
 }
 
 TEST(OptimizeLimits, WhatIsLeftOutIsCounted) {
