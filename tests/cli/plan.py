@@ -76,8 +76,8 @@ class SavedPlan:
         assert message in result.stderr, "%r, expected %r" % (result.stderr, message)
 
     def primitive(self, kind, in_place=False):
-        """The first of a kind that reads a copy which is no constant's, with its number; written over that, or not. None
-        where the plan has no such primitive."""
+        """The first of a kind that reads a copy which is no constant's, with its number; written over that, or not.
+        None where the plan has no such primitive."""
         for i, one in enumerate(self.plan["primitives"]):
             over = self.plan["copies"][one["dst"][0]].get("view_of") == one["src"][0]
             if one["kind"] == kind and over == in_place:
