@@ -67,6 +67,7 @@ class Outcome:
     after: list[Leaf] = field(default_factory=list)  # each array argument after the call
     gradients: list[Leaf | None] = field(default_factory=list)
     gaps: dict[int, list[int]] = field(default_factory=dict)  # argument -> elements changed outside of it
+    has_left: bool = False  # something was written in front of a buffer, which may be another object's memory
     error: Exception | None = None
 
 
@@ -141,6 +142,7 @@ class Subject:
         except Exception as error:
             outcome = Outcome(error=error)
         outcome.gaps = _changed_gaps(placed, case)
+        outcome.has_left = any(one.is_left for one in placed)
         return outcome
 
     def baseline(self, values: Sequence[Values]) -> Outcome | None:
@@ -174,7 +176,7 @@ class Subject:
                 outcome = self.call([one.array for one in placed])
             except Exception:
                 return None
-            if any(one.changed_gaps(v.itemsize) for one, v in zip(placed, values, strict=True)):
+            if any(one.is_left or one.changed_gaps(v.itemsize) for one, v in zip(placed, values, strict=True)):
                 return None
             found.append(outcome)
         return found[0] if self.compare(found[1], found[0]) is None else None

@@ -98,7 +98,7 @@ def _error(subject: Subject, failure: Failure, rest: Iterator[Case]) -> LayoutEr
     for _ in range(2):
         subject.require_deterministic(want, failure.case.values)
     failure, found, pasted = _pasted(subject, first, *_explained(subject, failure, rest))
-    notes = [*_notes(subject, failure, first)]
+    notes = [*_notes(subject, failure, first, found)]
     if not pasted.is_verified:
         notes.append("the lines below did not fail when they were tried")
     mismatch = failure.mismatch
@@ -155,7 +155,7 @@ def _more_failures(subject: Subject, failure: Failure, rest: Iterator[Case]) -> 
                 yield found
 
 
-def _notes(subject: Subject, failure: Failure, first: Failure) -> Iterator[str]:
+def _notes(subject: Subject, failure: Failure, first: Failure, found: Explanation | None) -> Iterator[str]:
     """Facts that hold besides the explanation."""
     varied = failure.case.varied
     error = failure.got.error
@@ -167,7 +167,7 @@ def _notes(subject: Subject, failure: Failure, first: Failure) -> Iterator[str]:
     if len(varied) > 1:
         names = " and ".join(subject.names[j] for j in varied)
         yield f"it is right where only one of {names} has its layout"
-    elif first.case.varied == varied and error is None:
+    elif first.case.varied == varied and error is None and (found is None or "strides of argument" not in found.key):
         j = varied[0]
         recipe = first.case.recipes[j]
         for i, values in enumerate(first.case.values):

@@ -78,6 +78,8 @@ def _of_one_reading(subject: Subject, failure: Failure, want: Outcome, words: st
         if j not in raws:
             raws[j] = case.values[j].fill(case.recipes[j].apply(case.values[j].shape))
         values[j] = values[j].with_data(_gather(raws[j], bytes_, values[j].itemsize))
+        if not values[j].within(case.values[j]):
+            return
     mutated = _changed(subject, want, case.values)
     names = " and ".join(subject.names[j] for j, _ in group)
     verb = "are" if len(group) > 1 else "is"

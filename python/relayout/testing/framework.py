@@ -24,11 +24,26 @@ Reader = Callable[[], np.ndarray]
 def empty_bytes(count: int, skew: int = 0) -> np.ndarray:
     """`count` zero bytes that start `skew` bytes after a multiple of 64; pages are not touched before they are used.
 
-    The array stands for a whole allocation: the slack that aligns it is not part of what its views have as their base.
+    The array stands for a whole allocation: the memory in front of it (`in_front`) is not part of what its views have
+    as their base. It is there for kernels that read or write before the start of a buffer.
     """
-    raw = np.zeros(count + 128, np.uint8)
-    start = -raw.ctypes.data % 64 + skew
+    front = room_in_front(count)
+    raw = np.zeros(front + count + 128, np.uint8)
+    start = front + -raw.ctypes.data % 64 + skew
     return np.frombuffer(raw.data[start : start + count], np.uint8) if count else raw[:0]
+
+
+def room_in_front(count: int) -> int:
+    """How many bytes lie at least in front of a buffer of so many."""
+    return -(-min(max(count, 1 << 12), 1 << 16) // 64) * 64
+
+
+def in_front(raw: np.ndarray) -> np.ndarray:
+    """The memory in front of `empty_bytes(...)`, all zeros until something writes there."""
+    if not isinstance(raw.base, memoryview) or not isinstance(raw.base.obj, np.ndarray):
+        return raw[:0]
+    whole = raw.base.obj
+    return whole[: raw.ctypes.data - whole.ctypes.data]
 
 
 def named_dtype(name: Any) -> np.dtype:
@@ -147,16 +162,17 @@ class Framework:
                    aligned: bool = False) -> list[str]:
         """Lines that rebuild the array; `content` is an expression for a contiguous array of the values.
 
-        With `aligned` the buffer's address is a multiple of 64 where the framework does not see to that itself.
+        With `aligned` the buffer's address is a multiple of 64 where the framework does not see to that itself, and
+        there is memory in front of it.
         """
         dtype = self.dtype_code(values.dtype)
         bytes_ = layout.size * values.itemsize
         strides = tuple(stride * values.itemsize for stride in layout.strides)
         lines = []
-        skew = f" + {layout.skew}" if layout.skew else ""
         if aligned or layout.skew:
-            lines += [f"{name}_bytes = np.zeros({bytes_ + 128}, np.uint8)",
-                      f"{name}_start = -{name}_bytes.ctypes.data % 64{skew}",
+            front = room_in_front(bytes_)
+            lines += [f"{name}_bytes = np.zeros({front + bytes_ + 128}, np.uint8)",
+                      f"{name}_start = -{name}_bytes.ctypes.data % 64 + {front + layout.skew}",
                       f"{name}_base = {name}_bytes[{name}_start:{name}_start + {bytes_}].view({dtype})"]
             if gap:
                 lines.append(f"{name}_base[:] = {gap}")

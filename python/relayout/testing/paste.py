@@ -46,7 +46,8 @@ def verified_code(subject: Subject, failure: Failure) -> Pasted:
     definition = function_code(subject.fn)
     definitions = [None] if definition is None else [definition, None]
     tried: list[Pasted] = []
-    for is_strict, lines, is_aligned in itertools.product((True, False), definitions, (False, True)):
+    alignments = (True,) if failure.got.has_left else (False, True)
+    for is_strict, lines, is_aligned in itertools.product((True, False), definitions, alignments):
         imports, rest = _parts(subject, failure.case, is_aligned)
         code, script = "\n".join([*imports, *rest]), _script(subject, imports, rest, lines)
         if (not is_strict or _reproduces(subject, failure, code)) and _fails(subject, script, lines is None):

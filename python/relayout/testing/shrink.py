@@ -90,12 +90,11 @@ def _with_plain_values(subject: Subject, failure: Failure, key: str | None) -> F
 
 
 def _plain(values: Values) -> Values | None:
-    """0, 1, 2, ... but no integers beyond the caller's, because those may be indices or lengths."""
+    """0, 1, 2, ... but no integers beyond the caller's."""
     try:
         plain = values.arange()
     except (TypeError, ValueError, RuntimeError):
         return None
-    now, then = (one.framework.to_numpy(one.contiguous()) for one in (plain, values))
-    if then.dtype.kind in "iu" and (now.size == 0 or now.min() < then.min() or now.max() > then.max()):
+    if not plain.within(values):
         return None
     return replace(plain, is_callers=False)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .compare import LAST_BIT
-from .framework import Framework, empty_bytes
+from .framework import Framework, empty_bytes, in_front
 from .frameworks import framework_of
 from .recipe import Ints, Layout, contiguous_strides
 
@@ -78,6 +78,13 @@ class Values:
         box = self.data.reshape(*self.shape, self.itemsize)
         first = box[tuple(slice(1) if d in dims else slice(None) for d in range(len(self.shape)))]
         return self.with_data(np.broadcast_to(first, box.shape).reshape(-1, self.itemsize))
+
+    def within(self, other: Values) -> bool:
+        """Whether these are no integers beyond the others. Integers may be indices or lengths, which have limits."""
+        now, then = (one.framework.to_numpy(one.contiguous()) for one in (self, other))
+        if then.dtype.kind not in "iu" or not now.size:
+            return True
+        return bool(then.size and then.min() <= now.min() and now.max() <= then.max())
 
     def arange(self) -> Values:
         """0, 1, 2, ... in this type and shape, or ValueError where the type has no such numbers."""
@@ -154,13 +161,13 @@ class Values:
         elements[front : front + len(self.data)] = self.data
         array, read = self.framework.between(self, raw, front * self.itemsize)
         layout = Layout(self.shape, contiguous_strides(self.shape), front, count)
-        return Placed(array, layout, raw.copy(), read)
+        return Placed(array, layout, raw.copy(), read, in_front(raw))
 
     def place(self, layout: Layout) -> Placed:
         """A fresh array with this layout."""
         raw = self.fill(layout)
         array, read = self.framework.place(self, layout, raw)
-        return Placed(array, layout, None if layout.sparse else raw.copy(), read)
+        return Placed(array, layout, None if layout.sparse else raw.copy(), read, in_front(raw))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +178,12 @@ class Placed:
     layout: Layout
     before: Bytes | None
     read: Any  # () -> the bytes that the buffer holds now
+    front: Bytes  # what lies in front of the buffer, zeros at first
+
+    @property
+    def is_left(self) -> bool:
+        """Whether something was written in front of the buffer."""
+        return bool(self.front.any())
 
     def changed_gaps(self, itemsize: int) -> list[int]:
         """Elements of the buffer outside the array that were written to."""
