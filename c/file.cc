@@ -23,6 +23,12 @@ const StoredTensor& stored(const relayout_file& handle, size_t tensor) {
 
 /// The layout and type that a file states.
 TensorDesc desc_of(const StoredTensor& tensor) {
+  if (tensor.problem) throw Error(*tensor.problem);
+  if (!tensor.dtype && !tensor.type_name.empty()) {
+    throw Error(ErrorCode::unsupported,
+                "elements of " + relayout::escaped(tensor.type_name) + ", which are not converted", "dtype",
+                relayout::escaped(tensor.type_name));
+  }
   if (!tensor.dtype) throw Error(ErrorCode::unsupported, "the file does not say the type of its elements", "dtype");
   if (tensor.byte_swapped)
     throw Error(ErrorCode::unsupported, "the elements are big-endian; swap their bytes first", "dtype");

@@ -53,9 +53,49 @@ DType expected_dtype(const InputOptions& options, const StoredTensor& stored) {
                                 "dtype", std::to_string(stored.item_bits), std::string(name(dtype))));
 }
 
+/// A type of `width` bits that keeps elements as they are, for a message; u8 where there is none.
+DType plain_type(int width) {
+  for (const DType dtype : {DType::u16, DType::u32, DType::u64}) {
+    if (bits(dtype) == width) return dtype;
+  }
+  return DType::u8;
+}
+
+/// Whether the file names a type that is not converted, such as F8_E8M0 or complex numbers. NumPy's V names none.
+bool is_foreign(const StoredTensor& stored) {
+  const std::size_t letter = stored.type_name.find_first_not_of("<>=|");
+  return !stored.dtype && letter != std::string::npos && stored.type_name[letter] != 'V';
+}
+
+/// A tensor of a foreign type as an array of bytes, with the bytes of an element as its last dim.
+StoredTensor as_bytes(const StoredTensor& stored) {
+  StoredTensor out = stored;
+  out.dtype = DType::u8;
+  out.byte_swapped = false;
+  if (stored.item_bits == 8) return out;
+  if (stored.item_bits % 8 != 0 || stored.item_bits == 0 || stored.shape.size() == kMaxDims || stored.fortran_order) {
+    out.shape = Dims{stored.byte_size};
+    out.fortran_order = false;
+  } else {
+    out.shape.push_back(stored.item_bits / 8);
+  }
+  out.item_bits = 8;
+  return out;
+}
+
 DType resolve_dtype(const InputOptions& options, const StoredTensor& stored) {
   if (!options.dtype) {
     if (stored.dtype) return *stored.dtype;
+    if (is_foreign(stored)) {
+      const DType plain = plain_type(stored.item_bits);
+      throw Failure(kUnsupported,
+                    Error(ErrorCode::unsupported,
+                          fmt::format("{}: {}elements of {} are not converted; {} {} reads their bits{}",
+                                      shown_path(options), stored.name.empty() ? "" : escaped(stored.name) + ": ",
+                                      escaped(stored.type_name), options.dtype_flag, name(plain),
+                                      bits(plain) == stored.item_bits ? "" : " as an array of bytes"),
+                          "dtype", escaped(stored.type_name)));
+    }
     if (options.expected) return expected_dtype(options, stored);
     usage_error(fmt::format("{}: the file does not say what its elements are; give {}", shown_path(options),
                             options.dtype_flag),
@@ -64,6 +104,7 @@ DType resolve_dtype(const InputOptions& options, const StoredTensor& stored) {
   const DType dtype = dtype_argument(*options.dtype, options.dtype_flag);
   if (stored.dtype) {
     if (dtype == *stored.dtype || may_be_kept_as(dtype, *stored.dtype)) return dtype;
+    if (stored.dtype_assumed && bits(dtype) == stored.item_bits) return dtype;
     usage_error(fmt::format("{} {}: {} holds {}; --to-dtype converts values to another type", options.dtype_flag,
                             name(dtype), shown_path(options), name(*stored.dtype)),
                 options.dtype_flag, std::string(name(dtype)), std::string(name(*stored.dtype)));
@@ -289,7 +330,10 @@ TensorInput open_tensor(const InputOptions& options) {
   if (options.max_memory > 0) limits.decoded_bytes = std::min(limits.decoded_bytes, options.max_memory);
   TensorFile file = under_cap(options, [&] { return TensorFile::open(file_path(options), limits, options.tensor); });
   const std::size_t tensor = find_tensor(options, file);
-  const StoredTensor& stored = file.tensors()[tensor];
+  const StoredTensor& found = file.tensors()[tensor];
+  if (found.problem) (void)under_cap(options, [&] { return file.bytes(tensor); });  // throws it
+  const bool bytes_asked = is_foreign(found) && options.dtype && dtype_argument(*options.dtype) == DType::u8;
+  const StoredTensor stored = bytes_asked ? as_bytes(found) : found;
   const bool raw = file.format() == FileFormat::raw;
   check_raw_flags(options, file.format());
   if (raw) require_for_raw(options);

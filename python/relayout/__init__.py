@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ._arrays import empty, reorder_in_place, transpose
 from ._convert import convert, plan_conversion
 from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, InternalError, InvalidArgumentError,
-                      LimitError, NeedsCopyError, NotInjectiveError, OverlapError, ParseError, SizeOverflowError,
-                      StoppedError, UnsupportedError)
+                      LimitError, MissingTensorError, NeedsCopyError, NotInjectiveError, OverlapError, ParseError,
+                      SizeOverflowError, StoppedError, UnsupportedError)
 from ._files import File, load, open, save
 from ._layout import Layout, layout, layout_of
 from ._model import Model, plan, run
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SYSTEMS", "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
-    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "Model", "NeedsCopyError", "NotInjectiveError",
-    "OverlapError", "ParseError", "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas",
-    "clear_plan_cache", "contiguous", "convert", "copy", "default_threads", "empty", "interop", "isa", "layout",
-    "layout_of", "load", "open", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run",
-    "save", "set_isa", "transpose",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingTensorError", "Model", "NeedsCopyError",
+    "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError", "UnsupportedError",
+    "available_isas", "clear_plan_cache", "contiguous", "convert", "copy", "default_threads", "empty", "interop",
+    "isa", "layout", "layout_of", "load", "open", "plan", "plan_cache", "plan_conversion", "rearrange",
+    "reorder_in_place", "run", "save", "set_isa", "transpose",
 ]
 
 _SUBMODULES = ("opencl", "testing")

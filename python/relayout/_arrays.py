@@ -54,6 +54,8 @@ def host_view(x: Array) -> Any:
         return _of_buffer(_native.Buffer.from_dlpack(x))
     if isinstance(x, (bytes, bytearray, memoryview)) or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__"):
         return np.asarray(memoryview(x)) if isinstance(x, (bytes, bytearray)) else np.asarray(x)
+    if hasattr(x, "__array__"):
+        return np.asarray(x)
     try:
         return np.asarray(memoryview(x))
     except TypeError:

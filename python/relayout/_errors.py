@@ -38,6 +38,10 @@ class InvalidArgumentError(Error, ValueError):
     code = "invalid_argument"
 
 
+class MissingTensorError(InvalidArgumentError, KeyError):
+    """A file has no tensor of that name. The message suggests names that are near."""
+
+
 class ParseError(Error, ValueError):
     """A text is malformed."""
 

@@ -3,6 +3,7 @@
     weights = relayout.load("model.safetensors")             # a dict of arrays
     x = relayout.load("x.npy")                               # an array, which the file's pages are
     relayout.save("blocked.safetensors", y, layout="nChw16c", dims=(2, 17, 5, 4))
+    relayout.save("model.safetensors", {"w": w, "b": b}, metadata={"format": "pt"})
 
 .npy, .npz, .safetensors, .png, .jpeg and .bmp are read; any other file is one tensor of raw bytes. .npy, .npz,
 .safetensors, .bin and .raw are written, whole or not at all.
@@ -10,60 +11,55 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _native
 from ._arrays import _as_numpy, contiguous, host_view
-from ._dtypes import name_of, numpy_dtype
-from ._errors import InvalidArgumentError
-from ._native import Layout
+from ._dtypes import name_of
+from ._errors import Error, InvalidArgumentError, MissingTensorError
+from ._nibbles import nibble_name, packed
+from ._tensor import Tensor
 
 PathLike = Union[str, "os.PathLike[str]"]
-
-
-class Tensor:
-    """One tensor of a file: its array, and what the file says of its layout."""
-
-    def __init__(self, file: "File", index: int, said: Mapping[str, Any]):
-        self._file, self._index = file, index
-        self.name: str = said["name"]
-        #: relayout's name of the type of the elements; None for raw bytes.
-        self.dtype: Optional[str] = said["dtype"]
-        #: Of the array in the file.
-        self.shape: Tuple[int, ...] = said["shape"]
-        #: The layout expression and the tensor's own dims, where the file has them.
-        self.layout: Optional[str] = said["layout"]
-        self.dims: Optional[Tuple[int, ...]] = said["dims"]
-        self._said = said
-
-    def array(self) -> np.ndarray:
-        """The values: a read-only array over the file's pages where it is mapped, of the shape that is in the file."""
-        raw = np.asarray(self._file._native.bytes(self._index))
-        if self.dtype is None or self.dtype in ("s4", "u4"):
-            return raw
-        dtype = numpy_dtype(self.dtype)
-        if self._said["byte_swapped"]:
-            dtype = dtype.newbyteorder()
-        return raw.view(dtype).reshape(self.shape, order="F" if self._said["fortran_order"] else "C")
-
-    def __repr__(self) -> str:
-        layout = f", {self.layout} of {self.dims}" if self.layout else ""
-        return f"<relayout.Tensor {self.name!r} {self.dtype or 'bytes'} {self.shape}{layout}>"
 
 
 class File(Mapping[str, Tensor]):
     """The tensors of a file by their names, in the file's order. A format without names has one, called ''."""
 
-    def __init__(self, path: PathLike):
-        self._native = _native.TensorFile(path)
+    def __init__(self, path: PathLike, wanted: str = ""):
+        self._native = _native.TensorFile(path, wanted)
+        self._path = os.fsdecode(path)
         self.format: str = self._native.format
+        #: What .safetensors says beside the tensors, but for relayout's own key.
+        self.metadata: Dict[str, str] = self._native.metadata()
         self._tensors: Dict[str, Tensor] = {said["name"]: Tensor(self, i, said)
                                             for i, said in enumerate(self._native.tensors())}
 
+    @property
+    def names(self) -> List[str]:
+        """Of the tensors, in the file's order."""
+        return list(self._tensors)
+
     def __getitem__(self, name: str) -> Tensor:
-        return self._tensors[name]
+        try:
+            return self._tensors[name]
+        except KeyError:
+            pass
+        if not isinstance(name, str):
+            raise MissingTensorError(f"tensors have names, and {name!r} is none; there are {self._listed()}", "tensor",
+                                     repr(name))
+        try:
+            self._native.find(name)  # its error suggests names that are near
+        except Error as error:
+            raise MissingTensorError(str(error), error.field, error.value, error.limit) from None
+        except TypeError:
+            pass  # no UTF-8, as no name in the file is
+        raise MissingTensorError(f"no tensor {name!r}; there are {self._listed()}", "tensor", repr(name))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -71,48 +67,106 @@ class File(Mapping[str, Tensor]):
     def __len__(self) -> int:
         return len(self._tensors)
 
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+        if len(self) == 1:
+            return next(iter(self.values())).__array__(dtype, copy)
+        raise TypeError(f"{self!r} has no array of its own: name a tensor, as in file[{next(iter(self), '')!r}]")
+
+    def _listed(self) -> str:
+        shown = [repr(name) for name in list(self._tensors)[:20]]
+        return ", ".join(shown) + (f", ... ({len(self)} in all)" if len(self) > 20 else "") or "no tensors"
+
+    def __repr__(self) -> str:
+        shown = [f"{name!r} {tensor._type_and_shape()}" for name, tensor in list(self.items())[:4]]
+        more = ["..."] if len(self) > 4 else []
+        count = "1 tensor" if len(self) == 1 else f"{len(self)} tensors"
+        return f"<relayout.File {self._path!r} {self.format}, {count}: {', '.join(shown + more)}>"
+
 
 def open(path: PathLike) -> File:  # noqa: A001 - the name that fits, inside this package
     """The tensors of a file, whose values are read when they are asked for.
 
-    Errors: FileError, CorruptError, LimitError, UnsupportedError.
+    What is wrong with one tensor is said when that one is read. Errors: FileError, CorruptError, LimitError,
+    UnsupportedError.
     """
     return File(path)
 
 
-def load(path: PathLike, name: Optional[str] = None) -> Union[np.ndarray, Dict[str, np.ndarray]]:
+def load(path: PathLike, name: Optional[str] = None, *, dtype: Any = None) -> Union[np.ndarray, Dict[str, np.ndarray]]:
     """The array of a file, or a dict of arrays where its format has names. With a name that tensor alone.
 
-    Arrays of mapped files are read-only and take no memory until they are read.
+    dtype: what the elements are, where the file does not say it, as raw bytes and NumPy's void types do not; see
+    open(path)[name].array(dtype). Arrays of mapped files are read-only and take no memory until they are read.
+    MissingTensorError, which is a KeyError, suggests names that are near.
     """
-    file = File(path)
     if name is not None:
-        return file[name].array()
-    if file.format in ("npz", "safetensors"):
-        return {key: tensor.array() for key, tensor in file.items()}
-    return next(iter(file.values())).array()
+        return File(path, name if isinstance(name, str) else "")[name].array(dtype)
+    file = File(path)
+    if file.format not in ("npz", "safetensors"):
+        return next(iter(file.values())).array(dtype)
+    out = {}
+    for key, tensor in file.items():
+        try:
+            out[key] = tensor.array(dtype)
+        except Error as error:
+            if len(file) == 1:
+                raise
+            raise type(error)(f"{error}; load(path, name) and open(path) read the other tensors", error.field,
+                              error.value, error.limit) from None
+    return out
 
 
 def save(path: PathLike, x: Any, *, name: str = "", layout: Optional[str] = None, dims: Optional[Sequence[int]] = None,
-         overwrite: bool = False) -> None:
+         metadata: Optional[Mapping[str, str]] = None, overwrite: bool = False) -> None:
     """Writes an array, in the format that the path's extension names; it appears whole or not at all.
 
-    x: an array of any library, or for .npz a dict of arrays. layout, dims: the layout expression that the array's shape
-    is the physical array of, and the tensor's own dims; .safetensors keeps them.
+    x: an array of any library, or for .npz and .safetensors a dict of arrays. layout, dims: the layout expression that
+    the array's shape is the physical array of, and the tensor's own dims; .safetensors keeps them, and a dict's tensors
+    of files keep theirs. metadata: texts by keys that .safetensors keeps as well.
     """
+    extension = os.path.splitext(os.fsdecode(path))[1].lower()
+    if metadata is not None and extension != ".safetensors":
+        raise InvalidArgumentError("only .safetensors has metadata", "path", repr(path), ".safetensors")
     if isinstance(x, Mapping):
-        if not os.fsdecode(path).endswith(".npz"):
-            raise InvalidArgumentError("several arrays go into an .npz", "path", repr(path), ".npz")
-        ready = [(key, _plain(value)) for key, value in x.items()]
-        _native.write_npz(path, [(key, array, name_of(array.dtype)) for key, array in ready], overwrite)
-        return
-    array = _plain(x)
-    _native.write_tensor(path, name, array, name_of(array.dtype), array.shape, layout,
-                         None if dims is None else tuple(dims), overwrite)
+        if extension not in (".npz", ".safetensors"):
+            raise InvalidArgumentError("several arrays go into an .npz or a .safetensors file", "path", repr(path),
+                                       ".npz .safetensors")
+        if layout is not None or dims is not None or name:
+            raise InvalidArgumentError("name, layout and dims are those of one array, and x is a dict", "layout",
+                                       str(layout))
+        named = [_item(key, value) for key, value in x.items()]
+    else:
+        array, dtype, shape = _plain(x)
+        named = [(name, array, dtype, shape, layout, None if dims is None else tuple(dims))]
+    if extension == ".npz" and isinstance(x, Mapping):
+        _native.write_npz(path, named, overwrite)
+    elif isinstance(x, Mapping) or metadata is not None:
+        _native.write_safetensors(path, named, _texts(metadata or {}), overwrite)
+    else:
+        _native.write_tensor(path, *named[0], overwrite)
 
 
-def _plain(x: Any) -> np.ndarray:
+def _texts(metadata: Mapping[str, str]) -> List[Tuple[str, str]]:
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InvalidArgumentError(f"metadata has texts alone, and {key!r} is {value!r}", "metadata", repr(key))
+    return list(metadata.items())
+
+
+def _item(key: Any, value: Any) -> tuple:
+    if not isinstance(key, str):
+        raise TypeError(f"names of tensors are texts, and {key!r} is none")
+    array, dtype, shape = _plain(value)
+    if isinstance(value, Tensor) and value.layout is not None and value.shape == shape:
+        return key, array, dtype, shape, value.layout, value.dims
+    return key, array, dtype, shape, None, None
+
+
+def _plain(x: Any) -> Tuple[np.ndarray, str, Tuple[int, ...]]:
+    """Bytes as a file has them, the name of their type, and the shape."""
     view = _as_numpy(host_view(x))
     if not view.dtype.isnative:
         view = view.astype(view.dtype.newbyteorder("="))
-    return contiguous(view)
+    array = contiguous(view)
+    nibbles = nibble_name(array.dtype)
+    return (array, name_of(array.dtype), array.shape) if nibbles is None else (packed(array), nibbles, array.shape)

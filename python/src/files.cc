@@ -3,7 +3,9 @@
 // relayout/_files.py makes arrays of them. Nothing is copied where a file is mapped.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
@@ -18,9 +20,16 @@ namespace nb = nanobind;
 namespace relayout::python {
 namespace {
 
+/// A text of a file, which need not be UTF-8.
+nb::object text_of(const std::string& bytes) {
+  PyObject* out = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
+  if (out == nullptr) throw nb::python_error();
+  return nb::steal(out);
+}
+
 nb::dict described(const StoredTensor& tensor) {
   nb::dict out;
-  out["name"] = tensor.name;
+  out["name"] = text_of(tensor.name);
   out["dtype"] = tensor.dtype ? nb::object(nb::str(std::string(name(*tensor.dtype)).c_str())) : nb::none();
   out["item_bits"] = tensor.item_bits;
   out["shape"] = tuple_of(tensor.shape);
@@ -28,6 +37,9 @@ nb::dict described(const StoredTensor& tensor) {
   out["byte_swapped"] = tensor.byte_swapped;
   out["layout"] = tensor.layout ? nb::object(nb::str(tensor.layout->text().c_str())) : nb::none();
   out["dims"] = tensor.dims ? nb::object(tuple_of(*tensor.dims)) : nb::none();
+  out["type_name"] = text_of(tensor.type_name);
+  out["dtype_assumed"] = tensor.dtype_assumed;
+  out["problem"] = tensor.problem ? nb::object(text_of(tensor.problem->message())) : nb::none();
   return out;
 }
 
@@ -76,26 +88,47 @@ void write(nb::handle path, const std::string& name, nb::handle x, const std::st
   writer.commit();
 }
 
-void write_many(nb::handle path, nb::handle tensors, bool overwrite) {
+/// Arrays with what is said of them, for a file of several.
+struct Listed {
   std::vector<std::unique_ptr<Array>> arrays;
   std::vector<NamedTensor> named;
-  for (nb::handle item : tensors) {
-    const auto fields = nb::cast<nb::tuple>(item);  // name, array, dtype
-    arrays.push_back(std::make_unique<Array>(fields[1]));
-    named.push_back({spec_of(nb::cast<std::string>(fields[0]), nb::cast<std::string>(fields[2]),
-                             tuple_of(arrays.back()->shape), std::nullopt, nb::none()),
-                     memory_of(*arrays.back())});
+
+  /// `tensors` are tuples of name, array, dtype, shape, layout or None, dims or None.
+  explicit Listed(nb::handle tensors) {
+    for (nb::handle item : tensors) {
+      const auto fields = nb::cast<nb::tuple>(item);
+      arrays.push_back(std::make_unique<Array>(fields[1]));
+      named.push_back({spec_of(nb::cast<std::string>(fields[0]), nb::cast<std::string>(fields[2]), fields[3],
+                               nb::cast<std::optional<std::string>>(fields[4]), fields[5]),
+                       memory_of(*arrays.back())});
+    }
   }
+};
+
+void write_archive(nb::handle path, nb::handle tensors, bool overwrite) {
+  const Listed listed(tensors);
   const std::string where = path_of(path);
   const nb::gil_scoped_release released;
-  write_npz(where, named, overwrite);
+  write_npz(where, listed.named, overwrite);
+}
+
+void write_with_metadata(nb::handle path, nb::handle tensors, const std::vector<Metadata>& metadata, bool overwrite) {
+  const Listed listed(tensors);
+  const std::string where = path_of(path);
+  const nb::gil_scoped_release released;
+  write_safetensors(where, listed.named, metadata, overwrite);
 }
 
 }  // namespace
 
 void bind_files(nb::module_& module) {
   nb::class_<TensorFile>(module, "TensorFile", "An open file of tensors; made by relayout.open().")
-      .def(nb::new_([](nb::handle path) { return TensorFile::open(path_of(path)); }), nb::arg("path"))
+      .def(nb::new_([](nb::handle path, const std::string& wanted) {
+             const std::string place = path_of(path);
+             const nb::gil_scoped_release released;
+             return TensorFile::open(place, {}, wanted);
+           }),
+           nb::arg("path"), nb::arg("wanted") = "")
       .def_prop_ro("format", [](const TensorFile& f) { return std::string(name(f.format())); })
       .def("tensors",
            [](const TensorFile& f) {
@@ -103,10 +136,19 @@ void bind_files(nb::module_& module) {
              for (const StoredTensor& tensor : f.tensors()) out.append(described(tensor));
              return out;
            })
+      .def("metadata",
+           [](const TensorFile& f) {
+             nb::dict out;
+             for (const auto& [key, value] : f.metadata()) out[text_of(key)] = text_of(value);
+             return out;
+           })
+      .def("find", &TensorFile::find, nb::arg("name"))
       .def("bytes", &bytes_of, nb::arg("index"));
   module.def("write_tensor", &write, nb::arg("path"), nb::arg("name"), nb::arg("x"), nb::arg("dtype"), nb::arg("shape"),
              nb::arg("layout").none(), nb::arg("dims").none(), nb::arg("overwrite"));
-  module.def("write_npz", &write_many, nb::arg("path"), nb::arg("tensors"), nb::arg("overwrite"));
+  module.def("write_npz", &write_archive, nb::arg("path"), nb::arg("tensors"), nb::arg("overwrite"));
+  module.def("write_safetensors", &write_with_metadata, nb::arg("path"), nb::arg("tensors"), nb::arg("metadata"),
+             nb::arg("overwrite"));
 }
 
 }  // namespace relayout::python

@@ -24,6 +24,7 @@ TREE = [
      lambda: relayout.convert(np.zeros(3), "ab", "ba", dims=(2, 3))),
     (relayout.OverlapError, "overlap", ValueError, lambda: relayout.convert(SHARED, "ab", "ba",
                                                                             out=SHARED.reshape(3, 2))),
+    (relayout.MissingTensorError, "invalid_argument", KeyError, lambda: relayout.open(__file__)["w"]),
     (relayout.CorruptError, "corrupt", ValueError, lambda: relayout.load(TRUNCATED)),
     (relayout.FileError, "io", OSError, lambda: relayout.load("/nowhere/x.npy")),
     (relayout.LimitError, "limit", ValueError, lambda: relayout.contiguous(np.zeros((1,) * 13).T)),

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   try {
     const relayout::NpyHeader header = relayout::parse_npy(file, {});
     const auto elements = relayout::checked_product(header.tensor.shape);
-    if (!elements || *elements * (header.tensor.item_bits / 8) != header.tensor.byte_size) std::abort();
+    if (!elements || (*elements * header.tensor.item_bits + 7) / 8 != header.tensor.byte_size) std::abort();
     if (header.data_offset + header.tensor.byte_size != static_cast<int64_t>(size)) std::abort();
 
     // The header that the library writes for this tensor reads back the same.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "relayout/core/error.h"
@@ -62,13 +63,66 @@ auto about(const std::string& path, Body body) {
   }
 }
 
+/// The names of a file's tensors, for a message.
+std::string listed(std::span<const StoredTensor> tensors) {
+  constexpr std::size_t kListed = 20;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(tensors.size(), kListed); ++i) {
+    names += (i ? ", \"" : "\"") + escaped(tensors[i].name) + "\"";
+  }
+  if (tensors.size() > kListed) names += ", ... (" + std::to_string(tensors.size()) + " in all)";
+  return tensors.empty() ? "no tensors" : names;
+}
+
+char lower(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch; }
+
+/// How many letters are to be changed, added or left out to make one name of the other, in capitals or not.
+std::size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({changed, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+/// " did you mean "NAME"?" with up to three names near a missing one: those with few other letters, or that hold it as
+/// a part, as "encoder.weight" holds "weight". "" where none is near.
+std::string suggestion(std::string_view missing, std::span<const StoredTensor> tensors) {
+  constexpr std::size_t kCompared = 10'000, kLongest = 200, kShown = 3;
+  std::vector<std::pair<std::size_t, const std::string*>> near;
+  if (missing.size() > kLongest) return "";
+  for (const StoredTensor& tensor : tensors.first(std::min(tensors.size(), kCompared))) {
+    const std::string& have = tensor.name;
+    if (have.empty() || have.size() > kLongest) continue;
+    const bool part =
+        have.find(missing) != std::string::npos || (have.size() > 2 && missing.find(have) != std::string::npos);
+    const std::size_t apart = edits_between(missing, have), most = std::max(missing.size(), have.size()) / 3;
+    if (apart <= std::max<std::size_t>(most, 1) && apart < have.size()) {
+      near.emplace_back(apart, &have);
+    } else if (part) {
+      near.emplace_back(kLongest + apart, &have);
+    }
+  }
+  std::ranges::stable_sort(near, {}, [](const auto& pair) { return pair.first; });
+  std::string out;
+  for (std::size_t i = 0; i < std::min(near.size(), kShown); ++i) {
+    out += (i == 0 ? " did you mean \"" : " or \"") + escaped(*near[i].second) + "\"";
+  }
+  return out.empty() ? out : out + "?";
+}
+
 }  // namespace
 
 std::string_view name(FileFormat format) { return row(format).name; }
 
 std::optional<FileFormat> format_of_path(const fs::path& path) {
   std::string extension = path.extension().native();
-  for (char& ch : extension) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch;
+  for (char& ch : extension) ch = lower(ch);
   if (extension.empty()) return std::nullopt;
   for (const FormatRow& candidate : kFormats) {
     if (std::ranges::find(candidate.extensions, extension) != candidate.extensions.end()) return candidate.format;
@@ -91,6 +145,7 @@ TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits, std:
 
 FileFormat TensorFile::format() const { return impl_->format; }
 std::span<const StoredTensor> TensorFile::tensors() const { return impl_->tensors; }
+std::span<const Metadata> TensorFile::metadata() const { return impl_->metadata; }
 
 std::size_t TensorFile::find(std::string_view name) const {
   const auto& tensors = impl_->tensors;
@@ -98,20 +153,16 @@ std::size_t TensorFile::find(std::string_view name) const {
   const auto found = name.empty() ? tensors.end() : std::ranges::find(tensors, name, &StoredTensor::name);
   if (found != tensors.end()) return static_cast<std::size_t>(found - tensors.begin());
 
-  constexpr std::size_t kListed = 20;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(tensors.size(), kListed); ++i) {
-    names += (i ? ", \"" : "\"") + escaped(tensors[i].name) + "\"";
-  }
-  if (tensors.size() > kListed) names += ", ... (" + std::to_string(tensors.size()) + " in all)";
-  if (tensors.empty()) names = "no tensors";
+  const std::string names = listed(tensors);
+  const std::string near = name.empty() ? "" : suggestion(name, tensors);
   throw Error(ErrorCode::invalid_argument,
               "\"" + impl_->path + "\": " + (name.empty() ? "which tensor?" : "no tensor \"" + escaped(name) + "\";") +
-                  " the file has " + names,
+                  near + " the file has " + names,
               "tensor", escaped(name), names);
 }
 
 std::span<const std::byte> TensorFile::bytes(std::size_t tensor) const {
+  if (const auto& problem = impl_->tensors.at(tensor).problem) about(impl_->path, [&] { throw Error(*problem); });
   const std::lock_guard lock(impl_->mutex);
   Content& content = impl_->contents.at(tensor);
   if (content.decode) {

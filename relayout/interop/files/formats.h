@@ -31,8 +31,9 @@ struct TensorFile::Impl {
   FileBytes file;
   std::vector<StoredTensor> tensors;
   std::vector<Content> contents;  // one a tensor
-  int64_t decoded_bytes = 0;      // what was decoded so far, of all tensors together
-  std::mutex mutex;               // guards contents and decoded_bytes
+  std::vector<Metadata> metadata;
+  int64_t decoded_bytes = 0;  // what was decoded so far, of all tensors together
+  std::mutex mutex;           // guards contents and decoded_bytes
 
   void add(StoredTensor tensor, std::span<const std::byte> bytes) {
     tensors.push_back(std::move(tensor));
@@ -44,6 +45,10 @@ struct TensorFile::Impl {
   }
   /// A tensor that is not to be read: only its name is known.
   void add_name(std::string name) { add({.name = std::move(name)}, std::span<const std::byte>()); }
+  /// A tensor that cannot be read.
+  void add_problem(std::string name, Error problem) {
+    add({.name = std::move(name), .problem = std::move(problem)}, std::span<const std::byte>());
+  }
 };
 
 /// Whether the tensor of that name is to be read.

@@ -61,7 +61,7 @@ TEST(Npy, ElementTypes) {
                                                                        {"|u1", DType::u8, 8},
                                                                        {"<u8", DType::u64, 64},
                                                                        {"|V1", std::nullopt, 8},
-                                                                       {"<V2", std::nullopt, 16},
+                                                                       {"|V2", std::nullopt, 16},
                                                                        {"|V4", std::nullopt, 32},
                                                                        {"|V8", std::nullopt, 64}}) {
     const StoredTensor t = parse(npy(dict(descr, "(2,)"), std::string(static_cast<std::size_t>(bits) / 4, 'x')));
@@ -70,17 +70,76 @@ TEST(Npy, ElementTypes) {
   }
   EXPECT_TRUE(parse(npy(dict(">f4", "()"), "abcd")).byte_swapped);
   EXPECT_FALSE(parse(npy(dict(">i1", "()"), "a")).byte_swapped);
-  for (const char* descr :
-       {"|O", "<U3", "|S7", "<M8[ns]", "<m8[s]", "<c8", "<c16", "<f16", "|V3", "|V16", "|V", "f3", "?"}) {
+  EXPECT_FALSE(parse(npy(dict(">V1", "()"), "a")).byte_swapped);
+  for (const char* descr : {"|O", "O8", "|V", "V0", "S0", "<U0"}) {
     EXPECT_ERROR(ErrorCode::unsupported, parse(npy(dict(descr, "(2,)"), "")));
   }
-  for (const char* descr : {"", "<", "4f", "\\x", "<<f4", "#"}) {
+  for (const char* descr : {"", "<", "4f", "\\x", "<<f4", "#", "<f4 ", "U4611686018427387904"}) {
     EXPECT_ERROR(ErrorCode::corrupt, parse(npy(dict(descr, "(2,)"), "")));
   }
-  EXPECT_ERROR(ErrorCode::unsupported,
-               parse(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd")));
-  EXPECT_ERROR(ErrorCode::unsupported,
-               parse(npy("{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (1,)}", "abcd")));
+}
+
+/// Types that are not converted: their elements are bytes of a known number, and their name is kept.
+TEST(Npy, TypesWithoutAConversion) {
+  const auto expect_raw = [](const std::string& descr, int bytes) {
+    const std::string text = "{'descr': " + descr + ", 'fortran_order': False, 'shape': (2,)}";
+    const StoredTensor t = parse(npy(text, std::string(static_cast<std::size_t>(2 * bytes), 'x')));
+    EXPECT_EQ(t.dtype, std::nullopt) << descr;
+    EXPECT_EQ(t.item_bits, 8 * bytes) << descr;
+    EXPECT_EQ(t.byte_size, 2 * bytes) << descr;
+    EXPECT_FALSE(t.byte_swapped && descr.find('V') == std::string::npos) << descr;
+    EXPECT_EQ(t.type_name, descr.front() == '\'' ? descr.substr(1, descr.size() - 2) : descr);
+  };
+  expect_raw("'<U3'", 12);
+  expect_raw("'|S7'", 7);
+  expect_raw("'<M8[ns]'", 8);
+  expect_raw("'<m8[25s]'", 8);
+  expect_raw("'<c8'", 8);
+  expect_raw("'>c16'", 16);
+  expect_raw("'<f16'", 16);
+  expect_raw("'|V3'", 3);
+  expect_raw("'|V2'", 2);
+  expect_raw("'>V8'", 8);
+  expect_raw("'<W4'", 4);             // ml_dtypes.complex32
+  expect_raw("'float8_e8m0fnu'", 1);  // a name shows no width, but the file's size does
+  expect_raw("'complex128'", 16);
+  expect_raw("[('a', '<f4')]", 4);
+  expect_raw("[('a', '<f4'), ('', '|V4'), ('it\\'s', '>i2', (2, 3)), (('title', 'n'), '|u1', 2)]", 22);
+  expect_raw("[('a', [('b', '<f4'), ('c', 'bfloat16')]), ('d', ('<f2', (3,)))]", 12);
+  expect_raw("('<f4', (2,))", 8);
+  for (const char* descr : {"[('a', '|O')]", "[('a', [('b', 'O')])]", "[]", "[('a', '|V0')]"}) {
+    const std::string text = std::string("{'descr': ") + descr + ", 'fortran_order': False, 'shape': (1,)}";
+    EXPECT_ERROR(ErrorCode::unsupported, parse(npy(text, "abcd")));
+  }
+  for (const char* descr : {"[('a', 'strange')]", "[('a')]", "[('a', '<f4', -1)]", "['<f4']", "[('a', '<f4'",
+                            "('<f4',)", "[('a', '<f4', (4611686018427387904, 4))]", "[('a\n', '<f4')]"}) {
+    const std::string text = std::string("{'descr': ") + descr + ", 'fortran_order': False, 'shape': (1,)}";
+    EXPECT_ERROR(ErrorCode::corrupt, parse(npy(text, "abcd")));
+  }
+  const std::string deep = "{'descr': " + std::string(10'000, '(') + ", 'fortran_order': False, 'shape': (1,)}";
+  EXPECT_ERROR(ErrorCode::limit, parse(npy(deep, "abcd")));
+}
+
+/// What NumPy writes for arrays of the package ml_dtypes, and names in place of codes, as other programs write them.
+TEST(Npy, TypesOfMlDtypes) {
+  const auto read = [](const std::string& descr, std::size_t bytes) {
+    return parse(npy(dict(descr, "(3, 4)"), std::string(12 * bytes, 'x')));
+  };
+  for (const char* descr : {"<V2", ">V2", "=V2", "bfloat16"}) {
+    const StoredTensor t = read(descr, 2);
+    EXPECT_EQ(t.dtype, DType::bf16) << descr;
+    EXPECT_EQ(t.item_bits, 16) << descr;
+    EXPECT_EQ(t.shape, (Dims{3, 4})) << descr;
+    EXPECT_EQ(t.dtype_assumed, descr[1] == 'V') << descr;
+    EXPECT_EQ(t.byte_swapped, descr[0] == '>') << descr;
+  }
+  EXPECT_EQ(read("<f1", 1).dtype, DType::f8_e5m2);
+  EXPECT_EQ(read("float8_e5m2", 1).dtype, DType::f8_e5m2);
+  EXPECT_EQ(read("float8_e4m3fn", 1).dtype, DType::f8_e4m3);
+  EXPECT_EQ(read("float32", 4).dtype, DType::f32);
+  EXPECT_EQ(read("bool", 1).dtype, DType::boolean);
+  EXPECT_EQ(read("?", 1).dtype, DType::boolean);
+  EXPECT_EQ(read("<V1", 1).dtype, std::nullopt);  // any of several types
 }
 
 TEST(Npy, CodeIsNeverRun) {
@@ -169,20 +228,36 @@ TEST(Npy, ErrorsAreEscapedAndNameTheFile) {
   EXPECT_EQ(error.message().find('\x1b'), std::string::npos) << error.message();
 }
 
+/// The types of which NumPy's descr says the width alone are in a comment, which NumPy passes over.
 TEST(Npy, WritesTypesThatNumpyLacks) {
   const auto descr_of = [](DType dtype, Dims shape) {
     const std::string head = npy_head({.dtype = dtype, .shape = shape});
     EXPECT_EQ(head.size() % 64, 0U);
     const auto bytes = static_cast<std::size_t>(*bytes_for(dtype, *checked_product(shape)));
     const StoredTensor t = parse(head + std::string(bytes, 'x'));
-    EXPECT_EQ(t.dtype, std::nullopt);
-    return std::pair{head.substr(21, 3), t.shape};
+    EXPECT_EQ(t.dtype, dtype);
+    EXPECT_EQ(t.item_bits, bits(dtype));
+    EXPECT_EQ(t.shape, shape);
+    EXPECT_EQ(t.byte_size, static_cast<int64_t>(bytes));
+    const std::size_t begin = head.find("'shape': (") + 10;
+    return std::pair{head.substr(21, 3), parse_dims(head.substr(begin, head.find_first_of(",)", begin) - begin))[0]};
   };
-  EXPECT_EQ(descr_of(DType::bf16, {2, 3}), std::pair(std::string("<V2"), Dims{2, 3}));
-  EXPECT_EQ(descr_of(DType::f8_e5m2, {2, 3}), std::pair(std::string("|V1"), Dims{2, 3}));
-  EXPECT_EQ(descr_of(DType::f8_e4m3, {2, 3}), std::pair(std::string("|V1"), Dims{2, 3}));
-  EXPECT_EQ(descr_of(DType::s4, {3, 3}), std::pair(std::string("|V1"), Dims{5}));
-  EXPECT_EQ(descr_of(DType::u4, {0}), std::pair(std::string("|V1"), Dims{0}));
+  EXPECT_EQ(descr_of(DType::bf16, {2, 3}), std::pair(std::string("<V2"), int64_t{2}));
+  EXPECT_EQ(descr_of(DType::f8_e5m2, {2, 3}), std::pair(std::string("|V1"), int64_t{2}));
+  EXPECT_EQ(descr_of(DType::f8_e4m3, {2, 3}), std::pair(std::string("|V1"), int64_t{2}));
+  EXPECT_EQ(descr_of(DType::s4, {3, 3}), std::pair(std::string("|V1"), int64_t{5}));
+  EXPECT_EQ(descr_of(DType::u4, {0}), std::pair(std::string("|V1"), int64_t{0}));
+  const auto commented = [](const std::string& comment, std::size_t bytes = 6) {
+    return parse(npy(dict("|V1", "(2, 3)").substr(0, 62) + " # " + comment, std::string(bytes, 'x')));
+  };
+  EXPECT_EQ(commented("f8_e4m3 (2, 3)").dtype, DType::f8_e4m3);
+  EXPECT_EQ(commented("s4 (3, 4)").shape, (Dims{3, 4}));
+  EXPECT_EQ(commented("of somebody else").dtype, std::nullopt);
+  EXPECT_EQ(commented("s8 or so").dtype, std::nullopt);
+  EXPECT_EQ(commented("f32 (2, 3)").dtype, std::nullopt);
+  for (const char* lie : {"f8_e4m3 (2, 4)", "s4 (3, 5)", "s4 (3", "u8 (6,)", "s4 (9223372036854775807, 4)"}) {
+    EXPECT_ERROR(ErrorCode::corrupt, commented(lie));
+  }
   const TensorSpec negative{.shape = {-1}}, huge{.shape = {int64_t{1} << 40, int64_t{1} << 40}};
   EXPECT_ERROR(ErrorCode::invalid_argument, TensorWriter::create("never.npy", negative));
   EXPECT_ERROR(ErrorCode::overflow, TensorWriter::create("never.npy", huge));
@@ -224,7 +299,7 @@ for code, order, version, shape, fortran in itertools.product(types, '<>', [(1, 
     count += 1
 for name, array in {'utf8': np.zeros(2, [('\u00fc\u65e5', 'f4')]), 'object': np.array([None]), 'text': np.array(['a']),
                     'bytes': np.array([b'a']), 'complex': np.zeros(2, 'c8'), 'time': np.zeros(2, 'M8[s]')}.items():
-    np.save('unsupported-' + name + '.npy', array, allow_pickle=True)
+    np.save('foreign-' + name + '.npy', array, allow_pickle=True)
 )";
 
 DType dtype_of(const std::string& code) {
@@ -255,8 +330,12 @@ TEST(Npy, ReadsWhatNumpyWrites) {
   }
   std::cout << count << " files of NumPy read" << std::endl;
   EXPECT_EQ(count, 12 * 2 * 3 * 8 * 2);
-  for (const std::string& each : folder.names()) {
-    if (each.starts_with("unsupported-")) EXPECT_ERROR(ErrorCode::unsupported, TensorFile::open(folder / each));
+  EXPECT_ERROR(ErrorCode::unsupported, TensorFile::open(folder / "foreign-object.npy"));
+  for (const char* each : {"utf8", "text", "bytes", "complex", "time"}) {
+    const TensorFile open = TensorFile::open(folder / ("foreign-" + std::string(each) + ".npy"));
+    const StoredTensor& t = open.tensors()[0];
+    EXPECT_EQ(t.dtype, std::nullopt) << each;
+    EXPECT_EQ(t.byte_size, *checked_product(t.shape) * t.item_bits / 8) << each;
   }
 }
 

@@ -124,35 +124,43 @@ int64_t check_member(const zip_stat_t& stat, const std::string& shown, const Fil
   return static_cast<int64_t>(stat.size);
 }
 
-/// Reads a member's header. The data is decoded when it is first asked for.
+/// Reads a member's header.
+NpyHeader member_header(const Archive& archive, zip_uint64_t index, const std::string& name, const zip_stat_t& stat,
+                        const FileLimits& limits) {
+  const std::string shown = escaped(name);
+  const int64_t size = check_member(stat, shown, limits);
+  Member member(archive, index, shown);
+  std::vector<std::byte> head(static_cast<std::size_t>(std::min(size, kNpyPrefix)));
+  member.read_exactly(head);
+  const bool npy = head.size() >= kNpyMagic.size() && std::memcmp(head.data(), kNpyMagic.data(), kNpyMagic.size()) == 0;
+  if (!npy && stat.name != name + std::string(kSuffix)) {
+    NpyHeader header;
+    header.tensor.shape = Dims{size};
+    header.tensor.byte_size = size;
+    return header;
+  }
+  try {
+    const auto offset = static_cast<std::size_t>(npy_data_offset(head, size, limits));
+    // `head` may have data bytes already where the header is shorter than the prefix; the parser refuses such a header.
+    const std::size_t have = head.size();
+    head.resize(std::max(offset, have));
+    member.read_exactly(std::span(head).subspan(have));
+    return parse_npy_header(std::span(head).first(offset), size);
+  } catch (const Error& error) {
+    throw Error(error.code(), "npz: member \"" + shown + "\": " + error.message(), error.field(), error.value(),
+                error.limit());
+  }
+}
+
+/// Adds a member, whose data is decoded when it is first asked for. What is wrong with it is its problem alone.
 void add_member(TensorFile::Impl& impl, const std::shared_ptr<Archive>& archive, zip_uint64_t index, std::string name,
                 const zip_stat_t& stat) {
   const std::string shown = escaped(name);
-  const int64_t size = check_member(stat, shown, impl.limits);
   NpyHeader header;
-  {
-    Member member(*archive, index, shown);
-    std::vector<std::byte> head(static_cast<std::size_t>(std::min(size, kNpyPrefix)));
-    member.read_exactly(head);
-    const bool npy =
-        head.size() >= kNpyMagic.size() && std::memcmp(head.data(), kNpyMagic.data(), kNpyMagic.size()) == 0;
-    if (npy || stat.name == name + std::string(kSuffix)) {
-      try {
-        const auto offset = static_cast<std::size_t>(npy_data_offset(head, size, impl.limits));
-        // `head` may have data bytes already where the header is shorter than the prefix; the parser refuses such a
-        // header.
-        const std::size_t have = head.size();
-        head.resize(std::max(offset, have));
-        member.read_exactly(std::span(head).subspan(have));
-        header = parse_npy_header(std::span(head).first(offset), size);
-      } catch (const Error& error) {
-        throw Error(error.code(), "npz: member \"" + shown + "\": " + error.message(), error.field(), error.value(),
-                    error.limit());
-      }
-    } else {
-      header.tensor.shape = Dims{size};
-      header.tensor.byte_size = size;
-    }
+  try {
+    header = member_header(*archive, index, name, stat, impl.limits);
+  } catch (const Error& error) {
+    return impl.add_problem(std::move(name), error);
   }
   header.tensor.name = std::move(name);
   const int64_t skip = header.data_offset, bytes = header.tensor.byte_size;

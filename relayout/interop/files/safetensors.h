@@ -28,10 +28,12 @@ namespace relayout {
 struct SafeTensors {
   std::vector<StoredTensor> tensors;  // in the header's order
   std::vector<int64_t> offsets;       // of their bytes, from the start of the file
+  std::vector<Metadata> metadata;     // without the layout header
 };
 
-/// Reads and checks a whole file's header; the tensors' bytes are not touched. An error names the
-/// tensor. Errors: corrupt, limit, unsupported (dtype, version, no nlohmann-json).
+/// Reads and checks a whole file's header; the tensors' bytes are not touched. What is wrong with one tensor is its
+/// problem; what is wrong with the file is an Error: corrupt (tensors that overlap or leave bytes out), limit,
+/// unsupported (the layout header's version, no nlohmann-json).
 /// If `wanted` names a tensor, only the names and offsets of the others are read. `types` are those that
 /// the format has; tests pass others.
 SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted = {},
@@ -40,8 +42,16 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits&
 /// Whether a file that begins with these bytes (9 are enough) may be a .safetensors file.
 bool looks_like_safetensors(std::span<const std::byte> start, int64_t file_size);
 
-/// Everything before the first data byte, for a file of this one tensor; 8-byte aligned. Errors:
-/// invalid_argument (a name that is not UTF-8 or is reserved, a layout that does not fit the shape).
+/// Everything before the first data byte, for a file of these tensors; 8-byte aligned. The tensors' bytes follow in
+/// `order`, the widest elements first, so that each tensor is aligned to its elements. Errors: invalid_argument (a name
+/// or key that is not UTF-8, is reserved, or is there twice; a layout that does not fit the shape), overflow.
+struct SafeTensorsHead {
+  std::string text;
+  std::vector<std::size_t> order;
+};
+SafeTensorsHead safetensors_head(std::span<const TensorSpec> specs, std::span<const Metadata> metadata,
+                                 SafeTensorsTypes types = kSafeTensorsTypes);
+/// The same for one tensor.
 std::string safetensors_head(const TensorSpec& spec, SafeTensorsTypes types = kSafeTensorsTypes);
 
 }  // namespace relayout

@@ -19,8 +19,15 @@ std::string with_length(uint64_t length, const std::string& rest) {
 std::string file(const std::string& json, std::size_t data_bytes) {
   return with_length(json.size(), json + std::string(data_bytes, 'd'));
 }
+/// The tensors of a file; throws the first problem of one.
+std::vector<StoredTensor> checked(const SafeTensors& parsed) {
+  for (const StoredTensor& tensor : parsed.tensors) {
+    if (tensor.problem) throw Error(*tensor.problem);
+  }
+  return parsed.tensors;
+}
 std::vector<StoredTensor> parse(const std::string& bytes, const FileLimits& limits = {}) {
-  return parse_safetensors(bytes_of(bytes), limits).tensors;
+  return checked(parse_safetensors(bytes_of(bytes), limits));
 }
 /// A tensor's entry; `offsets` as "0,8".
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
@@ -81,7 +88,31 @@ TEST(Safetensors, AllTypes) {
     EXPECT_NE(head.find("\"" + text + "\""), std::string::npos) << head;
     EXPECT_EQ(parse(head + std::string(static_cast<std::size_t>(bytes), 'd')).at(0).dtype, dtype);
   }
-  EXPECT_ERROR(ErrorCode::unsupported, parse(file("{" + entry("t", "C64", "1", "0,8") + "}", 8)));
+}
+
+/// Types that are not converted, and ones that nobody knew: their bytes, and their name.
+TEST(Safetensors, TypesWithoutAConversion) {
+  for (const auto& [type, shape, bytes, width] :
+       std::vector<std::tuple<std::string, std::string, int, int>>{{"C64", "3", 24, 64},
+                                                                   {"F8_E8M0", "2,2", 4, 8},
+                                                                   {"F4", "2,4", 4, 4},
+                                                                   {"F6_E2M3", "4", 3, 6},
+                                                                   {"F6_E3M2", "8", 6, 6},
+                                                                   {"NEW", "3", 12, 32},
+                                                                   {"NEW", "2,5", 11, 0},
+                                                                   {"NEW", "0,5", 0, 0}}) {
+    const std::string text =
+        file("{" + entry("t", type, shape, "0," + std::to_string(bytes)) + "}", static_cast<std::size_t>(bytes));
+    const StoredTensor t = parse(text).at(0);
+    EXPECT_EQ(t.dtype, std::nullopt);
+    EXPECT_EQ(t.type_name, type);
+    EXPECT_EQ(t.item_bits, width) << type;
+    EXPECT_EQ(t.byte_size, bytes) << type;
+    EXPECT_EQ(t.shape, parse_dims(shape)) << type;
+  }
+  EXPECT_ERROR(ErrorCode::corrupt, parse(file("{" + entry("t", "C64", "3", "0,25") + "}", 25)));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(file("{" + entry("t", "F4", "3", "0,3") + "}", 3)));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(file("{" + entry("t", "", "3", "0,3") + "}", 3)));
 }
 
 /// Takes one type after the other out of the format. Whatever its width, its elements are then written as bytes and
@@ -97,7 +128,7 @@ TEST(Safetensors, TypesThatTheFormatLacks) {
     EXPECT_EQ(head.find("\"dtype\":\"U8\",\"shape\":[" + std::to_string(bytes) + "]") != std::string::npos, lacks)
         << head;
     const auto read = [&](const std::string& text) {
-      return parse_safetensors(bytes_of(text), {}, {}, others).tensors.at(0);
+      return checked(parse_safetensors(bytes_of(text), {}, {}, others)).at(0);
     };
     const StoredTensor tensor = read(head + std::string(bytes, 'd'));
     EXPECT_EQ(tensor.dtype, dtype);
@@ -170,21 +201,67 @@ TEST(Safetensors, EveryLieNamesItsTensor) {
   EXPECT_ERROR(ErrorCode::limit, parse(file("{" + entry("t", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1", "0,1") + "}", 1)));
 }
 
-TEST(Safetensors, OthersThanTheWantedOneDoNotMatter) {
+/// What is wrong with one tensor hides no other, whether that one is asked for by name or not.
+TEST(Safetensors, OneTensorHidesNoOther) {
   const std::string layouts = "{\\\"version\\\":1,\\\"tensors\\\":{\\\"bad\\\":{\\\"dims\\\":[1]}}}";
-  for (const auto& [dtype, shape] : {std::pair{"C64", "1"}, {"F32", "1,1,1,1,1,1,1,1,1,1,1,1,1"}, {"F32", "3"}}) {
-    const std::string bytes = file("{\"__metadata__\":{\"relayout\":\"" + layouts + "\"}," +
-                                       entry("bad", dtype, shape, "0,8") + "," + entry("a", "F32", "2", "8,16") + "}",
-                                   16);
-    EXPECT_NE(name(error_of([&] { parse(bytes); }).code()), name(ErrorCode::internal));
-    const SafeTensors parsed = parse_safetensors(bytes_of(bytes), {}, "a");
-    ASSERT_EQ(parsed.tensors.size(), 2U);
-    EXPECT_EQ(parsed.tensors[1].shape, Dims{2});
-    EXPECT_EQ(parsed.offsets[1], static_cast<int64_t>(bytes.size()) - 8);
+  const std::string bad_layout = "\"__metadata__\":{\"relayout\":\"" + layouts + "\"},";
+  const std::string good = entry("a", "F32", "2", "8,16");
+  for (const std::string& header :
+       {bad_layout + entry("bad", "C64", "1", "0,8"), bad_layout + entry("bad", "F32", "2", "0,8"),
+        entry("bad", "F32", "1,1,1,1,1,1,1,1,1,1,1,1,1", "0,8"), entry("bad", "F32", "3", "0,8"),
+        entry("bad", "F32", "\"2\"", "0,8"), entry("bad", "F32", "2", "0,17"), entry("bad", "F32", "2", "8,0"),
+        entry("bad", "F32", "2", "0"), std::string("\"bad\":7"), std::string("\"bad\":[[1]]"),
+        std::string("\"bad\":{\"dtype\":[],\"shape\":{\"a\":1},\"data_offsets\":[0,8]}")}) {
+    for (const char* wanted : {"", "a"}) {
+      const std::string bytes = file("{" + header + "," + good + "}", 16);
+      const SafeTensors parsed = parse_safetensors(bytes_of(bytes), {}, wanted);
+      ASSERT_EQ(parsed.tensors.size(), 2U);
+      if (*wanted == 0) {
+        ASSERT_TRUE(parsed.tensors[0].problem) << header;
+        EXPECT_NE(parsed.tensors[0].problem->message().find("\"bad\""), std::string::npos) << header;
+      }
+      EXPECT_FALSE(parsed.tensors[1].problem) << parsed.tensors[1].problem->message();
+      EXPECT_EQ(parsed.tensors[1].shape, Dims{2});
+      EXPECT_EQ(parsed.offsets[1], static_cast<int64_t>(bytes.size()) - 8);
+    }
   }
-  // But the offsets of all tensors are checked.
+  // A file that is cut short has the tensors that lie in what there is, but tensors that overlap are no file.
   EXPECT_ERROR(ErrorCode::corrupt,
-               parse_safetensors(bytes_of(file("{" + entry("bad", "F32", "2", "0,9") + "}", 8)), {}, "a"));
+               parse_safetensors(bytes_of(file("{" + entry("b", "F32", "2", "0,8") + "," +
+                                                   entry("c", "F32", "2", "4,12") + "," + good + "}",
+                                               16)),
+                                 {}, "a"));
+}
+
+TEST(Safetensors, SeveralTensorsAndMetadata) {
+  const TestFolder folder;
+  const std::string one(3, '1'), two(16, '2'), four(5, '4');
+  const std::vector<Metadata> metadata{{"format", "pt"}, {"\"\n", "\xc3\xbc"}};
+  const NamedTensor tensors[] = {{{.name = "odd", .dtype = DType::u8, .shape = {3}}, bytes_of(one)},
+                                 {{.name = "wide", .dtype = DType::f64, .shape = {2}}, bytes_of(two)},
+                                 {{.name = "s4", .dtype = DType::s4, .shape = {3, 3}}, bytes_of(four)}};
+  write_safetensors(folder / "x.safetensors", tensors, metadata);
+  const TensorFile read = TensorFile::open(folder / "x.safetensors");
+  EXPECT_EQ(std::vector(read.metadata().begin(), read.metadata().end()), metadata);
+  ASSERT_EQ(read.tensors().size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(read.tensors()[i].name, tensors[i].spec.name);
+    EXPECT_EQ(read.tensors()[i].dtype, tensors[i].spec.dtype);
+    EXPECT_EQ(read.tensors()[i].shape, tensors[i].spec.shape);
+    EXPECT_EQ(text_of(read.bytes(i)), text_of(tensors[i].bytes));
+  }
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(read.bytes(1).data()) % 8, 0U);  // aligned, though three bytes come first
+  EXPECT_ERROR(ErrorCode::io, write_safetensors(folder / "x.safetensors", tensors));
+  write_safetensors(folder / "none.safetensors", {}, metadata);
+  EXPECT_EQ(TensorFile::open(folder / "none.safetensors").metadata().size(), 2U);
+  const NamedTensor twice[] = {tensors[0], tensors[0]};
+  const NamedTensor short_one[] = {{{.name = "short", .shape = {3}}, bytes_of(one)}};
+  const std::vector<Metadata> ours{{"relayout", "1"}}, same{{"a", "1"}, {"a", "2"}}, no_text{{"a", "\xff"}};
+  EXPECT_ERROR(ErrorCode::invalid_argument, write_safetensors(folder / "y.safetensors", twice));
+  EXPECT_ERROR(ErrorCode::invalid_argument, write_safetensors(folder / "y.safetensors", short_one));
+  for (const auto& wrong : {ours, same, no_text})
+    EXPECT_ERROR(ErrorCode::invalid_argument, write_safetensors(folder / "y.safetensors", tensors, wrong));
+  EXPECT_FALSE(std::filesystem::exists(folder / "y.safetensors"));
 }
 
 TEST(Safetensors, BadJson) {

@@ -30,4 +30,12 @@ inline constexpr std::array<SafeTensorsType, 15> kSafeTensorsTypes{{{DType::f64,
                                                                     {DType::u8, "U8"},
                                                                     {DType::boolean, "BOOL"}}};
 
+/// Types of the format whose elements are never converted here: they are read as their bytes.
+struct ForeignSafeTensorsType {
+  std::string_view name;
+  int bits;
+};
+inline constexpr std::array<ForeignSafeTensorsType, 7> kForeignSafeTensorsTypes{
+    {{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"C64", 64}}};
+
 }  // namespace relayout

@@ -21,8 +21,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "relayout/core/error.h"
 #include "relayout/core/format.h"
 
 namespace relayout {
@@ -40,12 +42,19 @@ struct FileLimits {
 /// One tensor as a file stores it.
 struct StoredTensor {
   std::string name;            // "" where the format has no names
-  std::optional<DType> dtype;  // nothing for raw bytes and NumPy's void types
-  int item_bits = 0;           // bits of one element; 0 for raw bytes
+  std::optional<DType> dtype;  // nothing for raw bytes, NumPy's void types, and types that relayout does not convert
+  int item_bits = 0;           // bits of one element; 0 for raw bytes and where the file does not show it
   Dims shape;                  // the physical array, outermost axis first
   bool fortran_order = false;  // the first axis is innermost (.npy)
   bool byte_swapped = false;   // elements are big-endian
   int64_t byte_size = 0;
+  /// The type of the elements as the file names it: "F8_E8M0", "<c8", "[('a', '<f4'), ('b', '<i4')]". "" where the
+  /// format names none (raw bytes, pictures).
+  std::string type_name;
+  /// Whether type_name says only how wide an element is, and `dtype` is what such elements usually are ("<V2": bf16).
+  bool dtype_assumed = false;
+  /// Why the tensor cannot be read. Then bytes() throws it, and of the fields above only the name is certain.
+  std::optional<Error> problem;
   /// Where the file says more than an array: the layout expression and the logical dims.
   std::optional<Format> layout;
   std::optional<Dims> dims;
@@ -61,6 +70,9 @@ struct TensorSpec {
   std::optional<Dims> dims;
 };
 
+/// A key and its value.
+using Metadata = std::pair<std::string, std::string>;
+
 enum class FileFormat : uint8_t { npy, npz, safetensors, raw, png, jpeg, bmp };
 std::string_view name(FileFormat format);
 
@@ -71,19 +83,21 @@ class TensorFile {
  public:
   /// Opens and checks a file. .bin and .raw are always raw; else the format is found by the first
   /// bytes, else by the extension; a file that is neither is raw. Errors: io, corrupt, unsupported (a
-  /// dtype or a missing library), limit. Where `wanted` names a tensor, the others of a format with names are not
-  /// read: their names are known, and what is wrong with them is no error.
+  /// dtype or a missing library), limit. What is wrong with one tensor of a format with names is that tensor's
+  /// `problem`. Where `wanted` names a tensor, the others of a format with names are not read, only their names.
   static TensorFile open(const std::filesystem::path& path, const FileLimits& limits = {},
                          std::string_view wanted = {});
 
   FileFormat format() const;
   std::span<const StoredTensor> tensors() const;
-  /// Index of the tensor of that name; an empty name is the only tensor. Error{invalid_argument}
-  /// lists the names.
+  /// What the file says beside its tensors, in its order: .safetensors' metadata, without the layout header.
+  std::span<const Metadata> metadata() const;
+  /// Index of the tensor of that name; an empty name is the only tensor. Error{invalid_argument} suggests names that
+  /// are near, and lists the file's.
   std::size_t find(std::string_view name) const;
   /// The tensor's bytes, byte_size of them, as stored (still swapped where byte_swapped). Valid while
   /// this object or a copy lives. Members of .npz and images are decoded at the first call, which may
-  /// find them corrupt. Safe to call from several threads.
+  /// find them corrupt. Throws the tensor's `problem`. Safe to call from several threads.
   std::span<const std::byte> bytes(std::size_t tensor) const;
   /// Whether bytes() is a mapping of the file, whose pages may be dropped and read again.
   bool mapped(std::size_t tensor) const;
@@ -133,6 +147,10 @@ struct NamedTensor {
 /// Writes an .npz of several tensors, which are copied into it; it appears whole or not at all. Errors: io, unsupported
 /// (a build without libzip), invalid_argument (two of one name, bytes that do not fit the shape).
 void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors, bool overwrite = false);
+/// Writes a .safetensors file of several tensors, in their order, and of metadata. Errors: io, invalid_argument (two of
+/// one name or key, the key "relayout", bytes that do not fit the shape), unsupported (a build without nlohmann-json).
+void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                       std::span<const Metadata> metadata = {}, bool overwrite = false);
 /// Writes a file of these bytes, which appears whole or not at all. Error{io}.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes, bool overwrite = false);
 

@@ -1,0 +1,264 @@
+"""Files whose elements are of types that NumPy, or relayout, lacks; tensors that cannot be read beside others; names
+that are not there; metadata; pictures as pixels."""
+import json
+import struct
+
+import numpy as np
+import pytest
+import relayout
+from random_arrays import same_bits
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+
+SMALL = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"]
+NAMES = {"bfloat16": "bf16", "float8_e4m3fn": "f8_e4m3", "float8_e5m2": "f8_e5m2", "int4": "s4", "uint4": "u4"}
+SHAPES = [(3, 4), (), (0, 2), (5,), (2, 3, 1)]
+
+
+def small(name, shape):
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(getattr(ml_dtypes, name))
+
+
+def only(loaded):
+    return next(iter(loaded.values())) if isinstance(loaded, dict) else loaded
+
+
+def write_npy(path, descr, shape, data):
+    head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data)
+
+
+def write_safetensors(path, entries, data, metadata=None):
+    header = {} if metadata is None else {"__metadata__": metadata}
+    for name, (dtype, shape, begin, end) in entries.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+@pytest.mark.parametrize("extension", ["npy", "npz", "safetensors"])
+@pytest.mark.parametrize("name", SMALL)
+def test_small_types_come_back(tmp_path, name, extension):
+    for i, shape in enumerate(SHAPES):
+        x = small(name, shape)
+        path = tmp_path / f"{i}.{extension}"
+        relayout.save(path, x)
+        assert same_bits(only(relayout.load(path)), x)
+        tensor = next(iter(relayout.open(path).values()))
+        assert (tensor.dtype, tensor.shape) == (NAMES[name], shape)
+        if extension == "npy" and name[-1] != "4":
+            assert same_bits(np.load(path).view(x.dtype).reshape(shape), x)  # NumPy passes over the comment
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_types_that_numpy_wrote(tmp_path, name):
+    for i, shape in enumerate(SHAPES):
+        x = small(name, shape)
+        np.save(tmp_path / f"{i}.npy", x)
+        got = relayout.load(tmp_path / f"{i}.npy")
+        assert got.shape == shape
+        if name in ("bfloat16", "float8_e5m2"):  # whose codes no other type has
+            assert same_bits(got, x)
+        else:
+            assert got.dtype == "V1" and got.tobytes() == x.tobytes()
+            assert relayout.open(tmp_path / f"{i}.npy")[""].dtype is None
+        for dtype in [x.dtype] if name[-1] == "4" else [x.dtype, NAMES[name], name]:
+            assert same_bits(relayout.load(tmp_path / f"{i}.npy", dtype=dtype), x)
+        np.savez(tmp_path / f"{i}.npz", x=x, y=np.arange(3))
+        assert same_bits(relayout.load(tmp_path / f"{i}.npz", "x", dtype=x.dtype), x)
+    swapped = small("bfloat16", (3, 4)).astype(np.dtype(ml_dtypes.bfloat16).newbyteorder(">"))
+    np.save(tmp_path / "swapped.npy", swapped)
+    got = relayout.load(tmp_path / "swapped.npy")
+    assert np.array_equal(got.astype("f4"), small("bfloat16", (3, 4)).astype("f4"))
+
+
+@pytest.mark.parametrize("descr, dtype, x", [
+    ("'<f1'", "f8_e5m2", small("float8_e5m2", (3, 4))), ("'bfloat16'", "bf16", small("bfloat16", (3, 4))),
+    ("'float8_e4m3fn'", "f8_e4m3", small("float8_e4m3fn", (3, 4))),
+    ("'float32'", "f32", np.arange(12, dtype="f4").reshape(3, 4)),
+    ("'>V2'", "bf16", small("bfloat16", (3, 4)))])
+def test_names_of_types(tmp_path, descr, dtype, x):
+    data = x.byteswap() if ">" in descr else x
+    write_npy(tmp_path / "x.npy", descr, x.shape, data.tobytes())
+    assert relayout.open(tmp_path / "x.npy")[""].dtype == dtype
+    assert np.array_equal(relayout.load(tmp_path / "x.npy").astype("f4"), x.astype("f4"))
+
+
+def test_void_types_take_a_dtype_of_their_width(tmp_path):
+    path = tmp_path / "v.npy"
+    for width, right in ((1, ["u8", "f8_e4m3", "bool", ml_dtypes.float8_e8m0fnu]), (2, ["f16", "bf16", "u16"]),
+                         (8, ["f64", "s64", np.complex64])):
+        write_npy(path, f"'|V{width}'", (2, 3), bytes(range(6 * width)))
+        got = relayout.load(path)
+        assert got.dtype == f"V{width}" and got.shape == (2, 3) and same_bits(got, np.load(path))
+        for dtype in right:
+            typed = relayout.load(path, dtype=dtype)
+            assert typed.shape == (2, 3) and typed.dtype.itemsize == width and typed.tobytes() == got.tobytes()
+        for dtype in ("f32", "s32"):
+            with pytest.raises(relayout.InvalidArgumentError):
+                relayout.load(path, dtype=dtype)
+
+
+def test_dtype_never_contradicts_a_file(tmp_path):
+    x = np.arange(12, dtype="u1").reshape(3, 4)
+    np.save(tmp_path / "x.npy", x)
+    assert same_bits(relayout.load(tmp_path / "x.npy", dtype="u8"), x)
+    assert relayout.load(tmp_path / "x.npy", dtype="f8_e4m3").dtype == ml_dtypes.float8_e4m3fn
+    assert relayout.load(tmp_path / "x.npy", dtype="u4").tolist() == [n for b in range(12) for n in (b, 0)]
+    with pytest.raises(relayout.InvalidArgumentError, match="convert"):
+        relayout.load(tmp_path / "x.npy", dtype="s8")
+    x.tofile(tmp_path / "x.bin")
+    assert same_bits(relayout.load(tmp_path / "x.bin", dtype="u32"), x.reshape(-1).view("u4"))
+    with pytest.raises(relayout.InvalidArgumentError):
+        relayout.load(tmp_path / "x.bin", dtype="f64")
+    relayout.save(tmp_path / "n.npy", small("int4", (3, 3)))
+    assert relayout.load(tmp_path / "n.npy", dtype="u8").tolist() == [0x10, 0x32, 0x54, 0x76, 0x08]
+
+
+FOREIGN = {"c": np.arange(4, dtype="c8").reshape(2, 2), "big": np.arange(3, dtype=">c16"), 
+           "text": np.array(["ab", "c"]), "bytes": np.array([b"abc", b"d"]),
+           "time": np.array(["2020-01-01", "2021-01-01"], "M8[D]"),
+           "record": np.zeros(3, [("a", "<f4"), ("it's", ">i2", (2,)), ("n", [("x", "u1")])]),
+           "aligned": np.zeros((2, 2), np.dtype([("a", "u1"), ("b", "f8")], align=True)),
+           "long": np.arange(3, dtype="g"), "column": np.asfortranarray(np.arange(6, dtype="c8").reshape(2, 3))}
+
+
+def test_types_that_numpy_alone_has(tmp_path):
+    for name, x in FOREIGN.items():
+        np.save(tmp_path / f"{name}.npy", x)
+        tensor = relayout.open(tmp_path / f"{name}.npy")[""]
+        assert same_bits(relayout.load(tmp_path / f"{name}.npy"), x)
+        assert tensor.dtype == tensor.type_name != "" and tensor.shape == x.shape
+        raw = tensor.array(dtype="u8")
+        assert raw.dtype == np.uint8 and raw.shape == (*x.shape, x.itemsize) and raw.tobytes() == x.tobytes()
+    write_npy(tmp_path / "strange.npy", "'float4_of_somebody'", (2, 2), b"abcd")
+    tensor = relayout.open(tmp_path / "strange.npy")[""]
+    assert tensor.dtype == "float4_of_somebody" and tensor.array().tobytes() == b"abcd"
+
+
+def test_one_member_hides_no_other(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, o=np.array([None, 1]), w=np.arange(3), **FOREIGN)
+    file = relayout.open(path)
+    assert same_bits(relayout.load(path, "w"), np.arange(3)) and same_bits(file["w"].array(), np.arange(3))
+    for name, x in FOREIGN.items():
+        assert same_bits(file[name].array(), x)
+    assert "objects of Python" in file["o"].problem and "unreadable" in repr(file["o"])
+    for call in (lambda: file["o"].array(), lambda: relayout.load(path, "o"), lambda: relayout.load(path),
+                 lambda: np.asarray(file["o"])):
+        with pytest.raises(relayout.UnsupportedError, match='"o".*objects of Python'):
+            call()
+
+
+def test_one_tensor_hides_no_other(tmp_path):
+    w = np.arange(12, dtype="f4").reshape(3, 4)
+    path = tmp_path / "x.safetensors"
+    for dtype, shape, size in (("F8_E8M0", [4], 4), ("C64", [2], 16), ("F4", [2, 4], 4), ("F6_E2M3", [4], 3),
+                               ("UNHEARD_OF", [2, 2], 8)):
+        data = bytes(range(size))
+        write_safetensors(path, {"s": (dtype, shape, 0, size), "w": ("F32", [3, 4], size, size + 48)},
+                          data + w.tobytes())
+        file = relayout.open(path)
+        assert same_bits(relayout.load(path, "w"), w) and same_bits(relayout.load(path)["w"], w)
+        assert file["s"].dtype == file["s"].type_name == dtype and file["s"].shape == tuple(shape)
+        assert file["s"].array().tobytes() == data
+    assert relayout.load(path, "s").shape == (2, 2, 2)  # two bytes an element, as the file's size shows
+    for entry in (("F32", [3], 0, 8), ("F32", [-1], 0, 8), ("F32", "2", 0, 8), (7, [2], 0, 8), ("F32", [2], 0, 800)):
+        write_safetensors(path, {"s": entry, "w": ("F32", [3, 4], 8, 56)}, bytes(8) + w.tobytes())
+        assert same_bits(relayout.load(path, "w"), w) and same_bits(relayout.open(path)["w"].array(), w)
+        for call in (lambda: relayout.load(path, "s"), lambda: relayout.load(path)):
+            with pytest.raises(relayout.CorruptError, match='"s"'):
+                call()
+
+
+def test_names_that_are_not_there(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, **{"encoder.weight": np.zeros(2), "encoder.bias": np.zeros(2)})
+    file = relayout.open(path)
+    for call in (lambda: file["encoder.wieght"], lambda: relayout.load(path, "encoder.wieght")):
+        with pytest.raises(KeyError) as caught:
+            call()
+        assert isinstance(caught.value, relayout.MissingTensorError)
+        assert 'did you mean "encoder.weight"?' in str(caught.value)
+    assert file.get("none") is None and "none" not in file and 3 not in file
+    for wrong in (3, None, "\udcff", ""):
+        with pytest.raises(relayout.MissingTensorError):
+            file[wrong]
+
+
+def test_metadata(tmp_path):
+    path = tmp_path / "x.safetensors"
+    arrays = {"b": np.arange(3, dtype="u1"), "w": np.arange(4.0), "\u00fc": small("int4", (3,))}
+    metadata = {"format": "pt", "\u20ac \"": "a\nb"}
+    relayout.save(path, arrays, metadata=metadata)
+    file = relayout.open(path)
+    assert file.metadata == metadata and file.names == list(arrays) == list(file)
+    assert all(same_bits(file[name].array(), x) for name, x in arrays.items())
+    for word in ("x.safetensors", "3 tensors", "'w' f64 (4,)"):
+        assert word in repr(file)
+    relayout.save(tmp_path / "y.safetensors", file, metadata=file.metadata)
+    assert (tmp_path / "y.safetensors").read_bytes() == path.read_bytes()
+    blocked = relayout.convert(np.arange(34, dtype="f4").reshape(1, 17, 2, 1), "nchw", "nChw16c")
+    relayout.save(path, blocked, name="w", layout="nChw16c", dims=(1, 17, 2, 1), metadata={"a": "b"}, overwrite=True)
+    relayout.save(path, relayout.open(path), overwrite=True)
+    assert relayout.open(path)["w"].dims == (1, 17, 2, 1) and relayout.open(path).metadata == {}
+    for wrong in ({"relayout": "x"}, {"a": 1}, {1: "a"}, {"a": "\udcff"}):
+        with pytest.raises((relayout.InvalidArgumentError, TypeError)):
+            relayout.save(tmp_path / "z.safetensors", arrays, metadata=wrong)
+    with pytest.raises(relayout.InvalidArgumentError):
+        relayout.save(tmp_path / "z.npz", arrays, metadata=metadata)
+    with pytest.raises(relayout.InvalidArgumentError):
+        relayout.save(tmp_path / "z.npz", arrays, layout="ab", dims=(2, 2))
+    assert not list(tmp_path.glob("z*"))
+
+
+def test_metadata_with_the_package_safetensors(tmp_path):
+    numpy_of = pytest.importorskip("safetensors.numpy")
+    arrays = {"b": np.arange(3, dtype="u1"), "w": np.arange(4.0), "c": np.arange(3, dtype="c8")}
+    numpy_of.save_file(arrays, tmp_path / "a.safetensors", metadata={"format": "np"})
+    file = relayout.open(tmp_path / "a.safetensors")
+    assert file.metadata == {"format": "np"} and all(same_bits(file[n].array(), x) for n, x in arrays.items())
+    del arrays["c"]
+    relayout.save(tmp_path / "b.safetensors", arrays, metadata={"format": "np"})
+    assert all(same_bits(numpy_of.load_file(tmp_path / "b.safetensors")[n], x) for n, x in arrays.items())
+
+
+def test_numpy_takes_tensors_of_files(tmp_path):
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    relayout.save(tmp_path / "x.safetensors", {"x": x, "n": small("int4", (3,))})
+    file = relayout.open(tmp_path / "x.safetensors")
+    assert same_bits(np.asarray(file["x"]), x) and np.asarray(file["x"], "f8").dtype == np.float64
+    assert np.shares_memory(np.asarray(file["x"], copy=False), file["x"].array())
+    assert np.array(file["x"], copy=True).flags.writeable and np.array_equal(np.add(file["x"], 1), x + 1)
+    for call in (lambda: np.asarray(file["x"], "f8", copy=False), lambda: np.asarray(file["n"], copy=False)):
+        with pytest.raises(ValueError, match="copy=False"):
+            call()
+    with pytest.raises(TypeError, match="name a tensor"):
+        np.asarray(file)
+    relayout.save(tmp_path / "x.npy", x)
+    assert same_bits(np.asarray(relayout.open(tmp_path / "x.npy")), x)
+    assert same_bits(relayout.convert(file["x"], "ab", "ba"), np.ascontiguousarray(x.T))
+
+
+def bmp(width, height, bits, top_down):
+    """A picture whose pixel (x, y) is red x, green y, blue 100, without a library."""
+    rows = []
+    for y in range(height) if top_down else range(height)[::-1]:
+        row = b"".join(bytes([100, y, x, 0][:bits // 8]) for x in range(width))
+        rows.append(row + bytes(-len(row) % 4))
+    data = b"".join(rows)
+    return (b"BM" + struct.pack("<IHHI", 54 + len(data), 0, 0, 54) +
+            struct.pack("<IiiHHIIiiII", 40, width, -height if top_down else height, 1, bits, 0, len(data), 0, 0, 0, 0) +
+            data)
+
+
+@pytest.mark.parametrize("bits, top_down", [(24, False), (24, True), (32, False), (32, True)])
+def test_a_bmp_is_pixels(tmp_path, bits, top_down):
+    (tmp_path / "x.bmp").write_bytes(bmp(5, 3, bits, top_down))
+    pixels = relayout.load(tmp_path / "x.bmp")
+    assert pixels.shape == (1, 3, 5, 3) and pixels.dtype == np.uint8
+    assert all(pixels[0, y, x].tolist() == [x, y, 100] for y in range(3) for x in range(5))
+    tensor = relayout.open(tmp_path / "x.bmp")[""]
+    assert (tensor.shape, tensor.layout, tensor.dims, tensor.dtype) == ((1, 3, 5, 3), "nhwc", (1, 3, 3, 5), "u8")
+    planes = relayout.convert(tensor, tensor.layout, "nchw")
+    assert np.array_equal(planes, pixels.transpose(0, 3, 1, 2))

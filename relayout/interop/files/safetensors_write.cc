@@ -1,0 +1,119 @@
+// Writes .safetensors files: see safetensors.h.
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+
+#include "relayout/interop/files/formats.h"
+#include "relayout/interop/files/safetensors.h"
+#include "relayout/interop/files/safetensors_layouts.h"
+
+namespace relayout {
+namespace {
+
+std::string name_in_file(const TensorSpec& spec) { return spec.name.empty() ? "tensor" : spec.name; }
+
+void check_spec(const TensorSpec& spec) {
+  const std::string tensor = name_in_file(spec);
+  const auto refuse = [&](const std::string& what) { fail_tensor(ErrorCode::invalid_argument, tensor, what); };
+  if (tensor == kSafeTensorsMetadata) refuse("the format reserves this name");
+  if (spec.layout.has_value() != spec.dims.has_value()) refuse("layout without dims, or dims without layout");
+  if (spec.layout && physical_array(*spec.layout, *spec.dims) != spec.shape) {
+    refuse("layout \"" + escaped(spec.layout->text()) + "\" of dims [" + join(*spec.dims) + "] is not an array [" +
+           join(spec.shape) + "]");
+  }
+}
+
+/// The entry in the layout header: that of a type which the format lacks has no shape, so this one must have the dims.
+std::string layout_entry(const TensorSpec& spec) {
+  const std::string layout = spec.layout ? spec.layout->text() : "contiguous";
+  return json_quoted(name_in_file(spec)) + ":{\"layout\":" + json_quoted(layout) + ",\"dims\":[" +
+         join(spec.layout ? *spec.dims : spec.shape) + "],\"dtype\":\"" + std::string(name(spec.dtype)) + "\"}";
+}
+
+/// The entry of __metadata__, with a comma behind it; "" where there is none.
+std::string metadata_entry(std::span<const Metadata> metadata, const std::string& layouts) {
+  std::string out;
+  std::unordered_set<std::string_view> seen;
+  const auto refuse = [](const std::string& key, const std::string& what) {
+    throw Error(ErrorCode::invalid_argument, "safetensors: metadata \"" + escaped(key) + "\": " + what, "metadata",
+                escaped(key));
+  };
+  for (const auto& [key, value] : metadata) {
+    if (key == kSafeTensorsLayoutKey) refuse(key, "relayout keeps the layouts under this key");
+    if (!seen.insert(key).second) refuse(key, "the key is there twice");
+    out += (out.empty() ? "" : ",") + json_quoted(key) + ":" + json_quoted(value);
+  }
+  if (!layouts.empty()) {
+    const std::string text = "{\"version\":1,\"tensors\":{" + layouts + "}}";
+    out += (out.empty() ? "" : ",") + json_quoted(kSafeTensorsLayoutKey) + ":" + json_quoted(text);
+  }
+  return out.empty() ? out : json_quoted(kSafeTensorsMetadata) + ":{" + out + "},";
+}
+
+}  // namespace
+
+SafeTensorsHead safetensors_head(std::span<const TensorSpec> specs, std::span<const Metadata> metadata,
+                                 SafeTensorsTypes types) {
+  SafeTensorsHead out;
+  out.order.resize(specs.size());
+  std::iota(out.order.begin(), out.order.end(), std::size_t{0});
+  std::ranges::stable_sort(out.order, std::ranges::greater{}, [&](std::size_t i) { return bits(specs[i].dtype); });
+  std::vector<int64_t> begins(specs.size());
+  int64_t at = 0;
+  for (std::size_t i : out.order) {
+    begins[i] = at;
+    const auto next = checked_add(at, spec_bytes(specs[i]));
+    if (!next) throw Error(ErrorCode::overflow, "safetensors: the tensors' bytes overflow 64 bits", "tensors");
+    at = *next;
+  }
+  std::string layouts, entries;
+  std::unordered_set<std::string> seen;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const TensorSpec& spec = specs[i];
+    check_spec(spec);
+    if (!seen.insert(name_in_file(spec)).second)
+      fail_tensor(ErrorCode::invalid_argument, name_in_file(spec), "two tensors have this name");
+    const auto type = std::ranges::find(types, spec.dtype, &SafeTensorsType::dtype);
+    const bool flat = type == types.end();
+    if (spec.layout || flat) layouts += (layouts.empty() ? "" : ",") + layout_entry(spec);
+    const int64_t bytes = spec_bytes(spec);
+    entries += (i ? "," : "") + json_quoted(name_in_file(spec)) + ":{\"dtype\":\"" +
+               std::string(flat ? "U8" : type->name) + "\",\"shape\":[" +
+               (flat ? std::to_string(bytes) : join(spec.shape)) + "],\"data_offsets\":[" + std::to_string(begins[i]) +
+               "," + std::to_string(begins[i] + bytes) + "]}";
+  }
+  std::string json = "{" + metadata_entry(metadata, layouts) + entries;
+  if (json.ends_with(',')) json.pop_back();  // metadata alone
+  json += '}';
+  json.append((8 - json.size() % 8) % 8, ' ');
+  for (int byte = 0; byte < 8; ++byte) out.text += static_cast<char>(json.size() >> (8 * byte) & 0xff);
+  out.text += json;
+  return out;
+}
+
+std::string safetensors_head(const TensorSpec& spec, SafeTensorsTypes types) {
+  return safetensors_head({&spec, 1}, {}, types).text;
+}
+
+FilePlan plan_safetensors(const TensorSpec& spec) { return {safetensors_head(spec), spec_bytes(spec), 0, {}}; }
+
+void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                       std::span<const Metadata> metadata, bool overwrite) {
+  std::vector<TensorSpec> specs;
+  for (const NamedTensor& tensor : tensors) {
+    specs.push_back(tensor.spec);
+    const int64_t need = spec_bytes(tensor.spec), have = static_cast<int64_t>(tensor.bytes.size());
+    if (need == have) continue;
+    fail_tensor(ErrorCode::invalid_argument, tensor.spec.name,
+                "needs " + std::to_string(need) + " bytes, given are " + std::to_string(have), std::to_string(have));
+  }
+  const SafeTensorsHead head = safetensors_head(specs, metadata);
+  std::size_t size = head.text.size();
+  for (const NamedTensor& tensor : tensors) size += tensor.bytes.size();
+  OutputFile file = OutputFile::create(path, static_cast<int64_t>(size), overwrite);
+  auto to = std::ranges::copy(std::as_bytes(std::span(head.text)), file.bytes().begin()).out;
+  for (std::size_t i : head.order) to = std::ranges::copy(tensors[i].bytes, to).out;
+  file.commit(static_cast<int64_t>(size));
+}
+
+}  // namespace relayout
