@@ -56,7 +56,7 @@ def _levels(layout: Any) -> List[_Level]:
 
 def _columns(levels: Sequence[_Level], span: int, fit: int) -> int:
     """How many cells a row has: whole runs, so that blocks and planes line up, and at most `fit`."""
-    sizes = sorted({level.stride for level in levels if level.stride > 1} | {span})
+    sizes = sorted({level.stride for level in levels if 1 < level.stride < span} | {span})
     if span <= fit:
         return max(span, 1)
     run = max((size for size in sizes if size <= fit), default=1)
@@ -69,15 +69,24 @@ def _names(dims: Sequence[int], names: str) -> str:
     return ",".join(names[dim] for dim in dims)
 
 
+def _first_offset(layout: Any) -> int:
+    """The least offset that has an index."""
+    steps = [(extent - 1) * stride for digits in layout.digits for extent, stride in digits]
+    return int(layout.offset0 + sum(step for step in steps if step < 0)) if layout.span_elements else 0
+
+
 def _shown(layout: Any, columns: int) -> List[Optional[range]]:
-    """The offsets of each row; None for rows that are left out."""
-    span = layout.span_elements
-    rows = [range(start, min(start + columns, span)) for start in range(0, min(span, columns * _ROWS), columns)]
-    if span <= columns * _ROWS:
-        return list(rows)
-    count = -(-span // columns)
-    last = [range(row * columns, min((row + 1) * columns, span)) for row in range(count - _LAST_ROWS, count)]
-    return [*rows[:_FIRST_ROWS], None, *last]
+    """The offsets of each row, from the first that has an index on; None for rows that are left out."""
+    first, span = _first_offset(layout), layout.span_elements
+    rows = range(-(-(span - first) // columns))
+    shown = [*rows] if len(rows) <= _ROWS else [*rows[:_FIRST_ROWS], None, *rows[-_LAST_ROWS:]]
+    return [None if row is None else range(first + row * columns, min(first + (row + 1) * columns, span))
+            for row in shown]
+
+
+def _repeats(layout: Any, dim: int) -> bool:
+    """Whether all indices of a dim share an offset."""
+    return bool(layout.dims[dim] > 1 and all(extent == 1 or stride == 0 for extent, stride in layout.digits[dim]))
 
 
 class _Picture:
@@ -111,7 +120,8 @@ class _Picture:
         longest = len(self._label([max(extent - 1, 0) for extent in layout.dims]))
         for _ in range(2):
             self.width = max(_LEAST_WIDTH, math.ceil(_LETTER * longest) + 8)
-            self.columns = _columns(self.levels, layout.span_elements, max(1, int((_WIDEST - edge) // self.width)))
+            reach = layout.span_elements - _first_offset(layout)
+            self.columns = _columns(self.levels, reach, max(1, int((_WIDEST - edge) // self.width)))
             self.rows = [None if row is None else [self._cell(offset) for offset in row]
                          for row in _shown(layout, self.columns)]
             longest = max((len(cell.label) for cell in self.cells()), default=1)
@@ -148,7 +158,8 @@ class _Picture:
     def fixed(self, part: int) -> str:
         """The dims that are left out of the labels, with the index that they have throughout a part: "n,c = 0,1"."""
         cells = self.parts()[part]
-        left_out = [dim for dim in range(self.layout.ndim) if cells and dim not in self.dims]
+        left_out = [dim for dim in range(self.layout.ndim)
+                    if cells and dim not in self.dims and not _repeats(self.layout, dim)]
         values = ",".join(str(cells[0].at[dim]) for dim in left_out)
         return f"{_names(left_out, self.layout.names)} = {values}" if left_out else ""
 
@@ -204,12 +215,16 @@ def _words_of_labels(picture: _Picture) -> str:
     layout = picture.layout
     if not picture.cells():
         return "no elements"
-    if layout.ndim == 0:
-        return "one element, which has no index"
     words = f"in each cell the index {_names(picture.dims, layout.names)}"
+    if layout.ndim == 0:
+        words = "one element, which has no index"
     fixed = picture.fixed(0)
     everywhere = None not in picture.rows or picture.fixed(1) in ("", fixed)
-    return words + (f"; {fixed}" + (" everywhere" if everywhere else " at first") if fixed else "")
+    words += f"; {fixed}" + (" everywhere" if everywhere else " at first") if fixed else ""
+    same = [dim for dim in range(layout.ndim) if _repeats(layout, dim) and dim not in picture.dims]
+    words += f"; the same for every {_names(same, layout.names)}" if same else ""
+    first = picture.cells()[0].offset
+    return words + (f"; offsets 0 to {first - 1} are a gap" if first else "")
 
 
 def _words_of_gap(picture: _Picture) -> str:

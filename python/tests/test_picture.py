@@ -55,6 +55,10 @@ def test_each_cell_says_what_lies_there():
                 assert (index or "") == ", ".join(f"{name} = {i}" for name, i in named)
             assert (label is not None and label.text != "") == (slot == "element" and layout.ndim > 0), title
         left_out = [tuple(map(int, found.groups())) for text in words(root) if (found := NOT_SHOWN.match(text))]
+        leading = [re.search(r"; offsets 0 to (\d+) are a gap", text) for text in words(root)]
+        for last in (int(found[1]) for found in leading if found):
+            offsets += range(last + 1)
+            assert all(layout.index(offset) == ("gap", None) for offset in range(last + 1))
         for first, last in left_out:
             offsets += range(first, last + 1) if last - first < 1000 else [first, last]
         assert len(left_out) <= 1
@@ -98,6 +102,8 @@ def test_what_does_not_change_is_left_out_and_said():
     assert "... offsets 80 to 4055 are not shown; below a,b,c,d,e = 1,1,1,1,1" in texts
     assert "in each cell the index o,i; h,w = 0,0 everywhere" in words(by_name("OIhw4i16o4i", (32, 32, 1, 1)))
     assert "no elements" in words(by_name("nchw", (2, 0, 4, 5)))
+    assert "in each cell the index b; the same for every a" in words(by_name("strides:0,1", (3, 4)))
+    assert "in each cell the index a,b; offsets 0 to 39 are a gap" in words(by_name("strides:8,1@40", (3, 8)))
 
 
 def fills(name, dims):

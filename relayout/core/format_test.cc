@@ -331,7 +331,6 @@ TEST(Print, Formula) {
   EXPECT_EQ(offset_formula(Layout(), ""), "0");
   EXPECT_EQ(digits_text(bound("nChw8c", {2, 17, 5, 4}), "nchw"),
             "n = (2,480)  c = (8,1)(3,160)  h = (5,32)  w = (4,8)");
-  EXPECT_EQ(memory_picture(bound("aB2b", {2, 3}), 4, 2), "0,0  0,1  0,2  .  \n1,0  1,1  1,2  .  \n");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The offset formula, the digits and the picture of memory.
+// The offset formula and the digits.
 #include "relayout/core/print.h"
 
 #include <algorithm>
@@ -56,24 +56,6 @@ std::string digits_text(const Layout& layout, std::string_view dim_letters) {
     out += (d ? "  " : "") + letter_of(dim_letters, d) + " = ";
     for (const Digit& digit : layout.digits(d))
       out += "(" + std::to_string(digit.extent) + "," + std::to_string(digit.stride) + ")";
-  }
-  return out;
-}
-
-std::string memory_picture(const Layout& layout, int columns, int rows) {
-  const int64_t cells = std::min<int64_t>(layout.span(), int64_t{columns} * rows);
-  std::vector<std::string> text;
-  std::size_t width = 1;
-  for (int64_t offset = 0; offset < cells; ++offset) {
-    Dims index;
-    const Slot slot = layout.inverse(offset, &index);
-    text.push_back(slot == Slot::element ? join(index) : slot == Slot::padding ? "." : "");
-    width = std::max(width, text.back().size());
-  }
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    out += text[i] + std::string(width - text[i].size(), ' ');
-    out += (i + 1) % static_cast<std::size_t>(columns) == 0 || i + 1 == text.size() ? "\n" : "  ";
   }
   return out;
 }

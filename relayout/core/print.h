@@ -1,4 +1,4 @@
-// Layouts for people: the offset formula with its numbers, and a picture of where elements lie.
+// Layouts for people: the offset formula with its numbers, and the digits.
 //
 //     offset_formula(l, "nchw")   // "480*n + 160*(c/8) + 32*h + 8*w + c%8"
 #pragma once
@@ -15,9 +15,5 @@ std::string offset_formula(const Layout& layout, std::string_view dim_letters);
 
 /// "n = (2,480)  c = (8,1)(3,160) ...": the digits, innermost first.
 std::string digits_text(const Layout& layout, std::string_view dim_letters);
-
-/// The first offsets of memory, a row of `columns` cells each, every cell the index that lies there, "." for
-/// padding and " " for a gap; at most `rows` rows.
-std::string memory_picture(const Layout& layout, int columns, int rows);
 
 }  // namespace relayout
