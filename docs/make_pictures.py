@@ -19,7 +19,9 @@ CELL = 34
 MARGIN = 28
 WIDTH = 2 * MARGIN + 24 * CELL + 20
 ACTIVATIONS = (2, 16, 5, 4)
-COLOURS = ("#f4a259", "#f2cf63", "#8cb369", "#5fb0b7", "#6a8ee8", "#b07cc6")  # one a channel
+# One a channel, of Paul Tol's light scheme, which colour-blind people see apart; and a row of shades between two.
+COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#ee8866")
+SHADES = ("#f4a259", "#f2cf63", "#8cb369", "#5fb0b7", "#6a8ee8", "#b07cc6")
 INK, FAINT = "#22262b", "#6b7480"
 
 
@@ -125,12 +127,15 @@ def one_tensor(relayout):
     svg.heading("nchw", "one channel after another; each cell is one element of memory")
     draw_rows(svg, cells(relayout, "nchw"), 24)
 
-    svg.heading("nChw16c", "16 channels of a pixel side by side; channels 6 to 15 are padding")
-    draw_rows(svg, cells(relayout, "nChw16c"), 16)
+    svg.heading("nhwc", "all channels of a pixel side by side")
+    draw_rows(svg, cells(relayout, "nhwc"), 24)
+
+    svg.heading("nChw16c", "framed: a block of 16 channels of a pixel, of which 6 to 15 are padding (hatched)")
+    draw_rows(svg, cells(relayout, "nChw16c"), 16, 16, 4)
 
     image = ask(relayout, "describe", "mace:in_out_channel")["image"]
     svg.heading("mace:in_out_channel",
-                f"an image of {image['width']} x {image['height']} texels, four channels in a texel's R, G, B, A")
+                f"an image of {image['width']} x {image['height']} texels (framed), each four channels: R, G, B, A")
     draw_rows(svg, cells(relayout, "mace:in_out_channel"), image["width"] * 4, 4, 6)
     return svg.picture()
 
@@ -144,13 +149,13 @@ def value(index):
 
 
 def tint(index):
-    """A colour for each channel, from the first of COLOURS to the last; paler in the second image."""
-    at = index[1] * (len(COLOURS) - 1) / (ACTIVATIONS[1] - 1)
-    low = min(int(at), len(COLOURS) - 2)
+    """A colour for each channel, from the first of SHADES to the last; paler in the second image."""
+    at = index[1] * (len(SHADES) - 1) / (ACTIVATIONS[1] - 1)
+    low = min(int(at), len(SHADES) - 2)
     pale = 0.55 * index[0]
     parts = []
     for k in (1, 3, 5):
-        a, b = int(COLOURS[low][k:k + 2], 16), int(COLOURS[low + 1][k:k + 2], 16)
+        a, b = int(SHADES[low][k:k + 2], 16), int(SHADES[low + 1][k:k + 2], 16)
         parts.append(round((a + (b - a) * (at - low)) * (1 - pale) + 255 * pale))
     return "#%02x%02x%02x" % tuple(parts)
 
