@@ -89,8 +89,8 @@ def _cases(report, threads, group):
 
 def _intro(image):
     return ("How long conversions take from Python, beside NumPy, PyTorch and einops on the same memory in the same "
-            "process, and\nbeside a plain copy of as many bytes: 1 is the speed of memory. "
-            "[Benchmarks](benchmarks.md) says how the C++ library is\nmeasured; `bench/python` follows it.\n\n"
+            "process, and\nbeside a plain copy of as many bytes: 1 is as fast as memory can be copied. "
+            "[Benchmarks](benchmarks.md) says how the\nC++ library is measured; `bench/python` follows it.\n\n"
             f"![Each class of conversions beside a copy, NumPy and PyTorch]({image})")
 
 
