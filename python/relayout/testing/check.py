@@ -136,7 +136,23 @@ def _explained(subject: Subject, failure: Failure, rest: Iterator[Case]) -> tupl
                                            "NaN, though not where it holds numbers, as if it were multiplied by 0")
     key = most_common(subject, [numbered, *_more_failures(subject, numbered, rest)])
     failure = shrink(subject, numbered, key)
-    return failure, None if key is None else next(explanations(subject, failure, key), None)
+    found = None if key is None else next(explanations(subject, failure, key), None)
+    return _at_fault(subject, failure, found), found
+
+
+def _at_fault(subject: Subject, failure: Failure, found: Explanation | None) -> Failure:
+    """Where one argument is read by the strides of another, the case in which the misread one has the odd layout."""
+    varied = failure.case.varied
+    if found is None or len(varied) != 1 or len(found.misread) != 1 or found.misread == tuple(varied):
+        return failure
+    (i,), (j,) = varied, found.misread
+    recipe = failure.case.recipes[i]
+    if recipe.rank != failure.case.recipes[j].rank or not failure.case.values[j].framework.supports(
+            recipe, failure.case.values[j]):
+        return failure
+    other = failure_of(subject, failure.case.with_recipe(i, Recipe.plain(recipe.rank)).with_recipe(j, recipe))
+    is_same = other is not None and any(True for _ in explanations(subject, other, found.key))
+    return other if other is not None and is_same else failure
 
 
 def _more_failures(subject: Subject, failure: Failure, rest: Iterator[Case]) -> Iterator[Failure]:

@@ -23,6 +23,7 @@ class Explanation:
 
     key: str
     text: str
+    misread: tuple[int, ...] = ()  # the arguments that are read wrongly, which may be others than those that vary
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def _of_one_reading(subject: Subject, failure: Failure, want: Outcome, words: st
         if not values[j].within(case.values[j]):
             return
     mutated = _changed(subject, want, case.values)
-    names = " and ".join(subject.names[j] for j, _ in group)
+    at_fault = tuple(j for j, _ in group)
+    names = " and ".join(subject.names[j] for j in at_fault)
     verb = "are" if len(group) > 1 else "is"
     if len(group) == 1 and _same_results(subject, failure.got, want):
         j, bytes_ = group[0]
@@ -89,7 +91,7 @@ def _of_one_reading(subject: Subject, failure: Failure, want: Outcome, words: st
             predicted = list(want.after)
             predicted[j] = _scattered(raws[j], bytes_, want.after[j], case, j)
             if _same_after(subject, failure.got, predicted, mutated):
-                yield Explanation("written: " + words, f"{names} is written {words}")
+                yield Explanation("written: " + words, f"{names} is written {words}", at_fault)
     try:
         misread = subject.contiguous(values)
     except Exception:
@@ -97,12 +99,12 @@ def _of_one_reading(subject: Subject, failure: Failure, want: Outcome, words: st
     if misread is not None and _same_results(subject, failure.got, misread):
         if not mutated & {j for j, _ in group}:
             if _same_after(subject, failure.got, misread.after, mutated):
-                yield Explanation(words, f"{names} {verb} read {words}")
+                yield Explanation(words, f"{names} {verb} read {words}", at_fault)
         else:
             after = {j: _scattered(raws[j], bytes_, misread.after[j], case, j) for j, bytes_ in group if j in mutated}
             predicted = [after.get(j, leaf) for j, leaf in enumerate(misread.after)]
             if _same_after(subject, failure.got, predicted, mutated):
-                yield Explanation("read and written: " + words, f"{names} {verb} read and written {words}")
+                yield Explanation("read and written: " + words, f"{names} {verb} read and written {words}", at_fault)
 
 
 def _gather(raw: np.ndarray, bytes_: np.ndarray, itemsize: int) -> np.ndarray:

@@ -12,6 +12,7 @@ Example:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,17 +76,17 @@ def arrays(draw: Any, shape: Any = None, dtype: Any = "float32", framework: str 
     values = values.project(recipe.broadcast_dims)
     layout = recipe.apply(found)
     array = values.contiguous() if recipe.is_plain else values.place(layout).array
-    _print_as(array, strided_code(values, layout))
+    _print_as(array, lambda: strided_code(values, layout))
     return array
 
 
-def _print_as(value: Any, text: str) -> None:
+def _print_as(value: Any, text: Callable[[], str]) -> None:
     """Lets Hypothesis print a drawn value as this text, and where it cannot, print the text besides the value."""
     try:
         from hypothesis.control import current_build_context
         from hypothesis.vendor.pretty import IDKey
 
         printers = current_build_context().known_object_printers
-        printers[IDKey(value)].append(lambda _, printer, __: printer.text(text))
+        printers[IDKey(value)].append(lambda _, printer, __: printer.text(text()))
     except (ImportError, AttributeError):  # no promise of Hypothesis
-        note(f"drawn: {text}")
+        note(f"drawn: {text()}")

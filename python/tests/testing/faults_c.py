@@ -142,7 +142,7 @@ ROW = "as if it were row-major (contiguous)"
 
 FAULTS = {
     "attention_k": Fault(attention_k, c.attention, (Q, Q, Q), 1, ROW),
-    "attention_v": Fault(attention_v, c.attention, (Q, Q, Q), "1 or 2"),
+    "attention_v": Fault(attention_v, c.attention, (Q, Q, Q), 2, "as if it had the strides of argument 1"),
     "attention_q": Fault(attention_q, c.attention, (Q, Q, Q), 0, "as if dims 1 and 2 were exchanged"),
     "layer_norm_x": Fault(layer_norm_x, c.layer_norm, ((3, 5), W, W), 0, "as if stride[-1] were 1"),
     "layer_norm_w": Fault(layer_norm_w, c.layer_norm, ((3, 5), W, W), 1),
@@ -150,8 +150,8 @@ FAULTS = {
     "layer_norm_padding": Fault(layer_norm_padding, c.layer_norm, ((3, 5), W, W), 0),
     "matmul_b": Fault(matmul_b, c.matmul, ((3, 4), (4, 5)), 1, ROW),
     "matmul_a": Fault(matmul_a, c.matmul, ((3, 4), (4, 5)), 0, "as if it were column-major"),
-    "matmul_both": Fault(matmul_both, c.matmul, ((4, 4), (4, 4)), "0 and 1"),
-    "concat_y": Fault(concat_y, c.concat, ((3, 4), (3, 4)), "0 or 1"),
+    "matmul_both": Fault(matmul_both, c.matmul, ((4, 4), (4, 4)), "both"),
+    "concat_y": Fault(concat_y, c.concat, ((3, 4), (3, 4)), 1, "as if it had the strides of argument 0"),
     "concat_rows": Fault(concat_rows, c.concat, ((3, 4), (3, 2)), 0),
     "gather_table": Fault(gather_table, c.gather, ((6, 3), ROWS), 0),
     "gather_rows": Fault(gather_rows, c.gather, ((6, 3), ROWS), 1),

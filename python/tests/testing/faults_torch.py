@@ -121,5 +121,5 @@ FAULTS = {
     "torch_gather_rows": Fault(gather_rows, gather, ((6, 3), np.array([4, 0, 2, 5])), 1),
     "torch_bias_add_like": Fault(bias_add_like, bias_add, ((3, 5), (5,))),
     "torch_relu_in_place": Fault(relu_in_place, relu, ((3, 5),)),
-    "torch_concat_y": Fault(concat_y, concat, ((3, 4), (3, 4)), "0 or 1"),
+    "torch_concat_y": Fault(concat_y, concat, ((3, 4), (3, 4)), 1, "as if it had the strides of argument 0"),
 }
