@@ -14,6 +14,7 @@ import numpy as np
 from . import _native
 from ._dtypes import PACKED, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, NeedsCopyError, UnsupportedError
+from ._nibbles import nibble_name, one_a_byte
 
 if TYPE_CHECKING:
     from ._typing import DTypeT, NumPy, NumPyLike, OtherT, OutT
@@ -60,6 +61,19 @@ def host_view(x: Array) -> Any:
         return np.asarray(memoryview(x))
     except TypeError:
         raise TypeError(f"an array is needed, not {type(x)}") from None
+
+
+def is_stored_plainly(dtype: Any) -> bool:
+    """Whether elements are in this machine's order of bytes, and none of ml_dtypes' int4 and uint4."""
+    return not isinstance(dtype, np.dtype) or dtype.isnative and nibble_name(dtype) is None
+
+
+def with_plain_elements(view: Any) -> Any:
+    """The same values in elements that relayout converts: those in another order of bytes in this machine's, and those
+    of ml_dtypes' int4 and uint4 in int8 and uint8. A copy where they are others."""
+    if is_stored_plainly(view.dtype):
+        return view
+    return view.astype(view.dtype.newbyteorder("=")) if not view.dtype.isnative else one_a_byte(view)
 
 
 def like_caller(x: Array) -> Optional[Callable[[np.ndarray], Any]]:
@@ -113,6 +127,8 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 def empty(shape: Sequence[int], dtype: Any = "f32", *, like: Array = None) -> Array:
     """A new row-major array, aligned to 64 bytes: NumPy's, or of `like`'s library. It holds anything."""
+    if isinstance(dtype, np.dtype) and not is_stored_plainly(dtype) and (like is None or isinstance(like, np.ndarray)):
+        return aligned_empty(shape, np.dtype(f"u{dtype.itemsize}")).view(dtype)
     name = name_of(dtype)
     if is_torch(like):
         return sys.modules["torch"].empty(tuple(shape), dtype=torch_dtype(name))
@@ -247,7 +263,14 @@ def check_same_type(out: Any, x: Any) -> None:
 
 
 def _as_numpy(view: Any) -> np.ndarray:
-    return _of_buffer(_native.Buffer.from_dlpack(view)) if is_torch(view) else view
+    if not is_torch(view):
+        return view
+    if view.requires_grad:  # DLPack refuses these even where no gradient is recorded
+        if sys.modules["torch"].is_grad_enabled():
+            raise InvalidArgumentError("the tensor needs a gradient, which would not flow through relayout; give it "
+                                       "tensor.detach(), or call it under torch.no_grad()", "x", "requires_grad=True")
+        view = view.detach()
+    return _of_buffer(_native.Buffer.from_dlpack(view))
 
 
 @overload
@@ -333,6 +356,8 @@ def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, 
     memory as an array of the shape that dst describes. UnsupportedError where there is no way with little memory.
     """
     view = host_view(x)
+    if dtype is None and not is_stored_plainly(view.dtype):
+        dtype = f"u{8 * view.itemsize}"  # any elements of their size are moved alike
     name = name_of(view.dtype if dtype is None else dtype)
     if isinstance(view, np.matrix):
         view = np.asarray(view)  # a matrix has two dims, whatever it is reshaped to

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union, overloa
 import numpy as np
 
 from . import _native
-from ._arrays import aligned_empty, host_view, is_torch, like_caller
+from ._arrays import aligned_empty, host_view, is_stored_plainly, is_torch, like_caller, with_plain_elements
 from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
+from ._nibbles import nibble_name, unpacked
 from ._native import Conversion, Layout
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
                     std: Numbers = None, beta: float = 0.0, padding: Optional[float] = 0) -> Conversion:
     """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
-    return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)[0]
+    view = host_view(x)
+    return _planned(with_plain_elements(view), src, dst, dims, src_dtype, _nibbles_asked(view, dtype) or dtype,
+                    attributes)[0]
 
 
 @overload
@@ -199,6 +202,14 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     """
     numpy = type(x) is np.ndarray
     view = x if numpy else host_view(x)
+    if not is_stored_plainly(view.dtype) or dtype is not None and not isinstance(dtype, str) or not (
+            out is None or is_stored_plainly(getattr(out, "dtype", None))):
+        special = _convert_special(view, src, dst, out, dtype, dict(
+            dims=dims, src_dtype=src_dtype, scale=scale, dst_scale=dst_scale, zero_point=zero_point,
+            dst_zero_point=dst_zero_point, mean=mean, std=std, beta=beta, padding=padding, threads=threads))
+        if special is not None:
+            wrap = None if out is not None else like_caller(x)
+            return wrap(special) if wrap else special
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
     conversion, shape, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
@@ -225,6 +236,48 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     return wrap(made) if wrap else made
 
 
+def _nibbles_asked(view: Any, dtype: Any) -> Optional[str]:
+    """s4 or u4, where the result has one of ml_dtypes' 4-bit elements a byte: that of the source or the one asked for."""
+    if dtype is None:
+        return nibble_name(view.dtype)
+    return nibble_name(np.dtype(dtype)) if isinstance(dtype, (np.dtype, type)) else None
+
+
+def _convert_special(view: Any, src: LayoutLike, dst: LayoutLike, out: Any, dtype: Any, how: dict) -> Any:
+    """convert() where x or out is in another order of bytes, or has one 4-bit element a byte; None where none is."""
+    plain = with_plain_elements(view)
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        made = convert(plain, src, dst, dtype=dtype.newbyteorder("="), out=out, **how)
+        return made.astype(dtype) if out is None else out
+    nibbles = _nibbles_asked(view, dtype)
+    if out is not None and not is_stored_plainly(out.dtype):
+        wanted = nibbles or name_of(plain.dtype if dtype is None else dtype)
+        return _convert_into_special(plain, src, dst, out, wanted, how)
+    if nibbles is not None and out is None:
+        both = convert(plain, src, dst, dtype=nibbles, **how)
+        same = {key: value for key, value in how.items() if key != "threads"}
+        return unpacked(both, nibbles, plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **same).shape)
+    return None if plain is view else convert(plain, src, dst, dtype=dtype, out=out, **how)
+
+
+def _convert_into_special(plain: Any, src: LayoutLike, dst: LayoutLike, out: Any, wanted: str, how: dict) -> Any:
+    """The result in elements that relayout converts to, which NumPy then copies into out."""
+    own = out.dtype.newbyteorder("=")
+    if wanted != (nibble_name(own) or name_of(own)):
+        raise InvalidArgumentError(f"the result is of {wanted}, and out of {out.dtype}", "out", str(out.dtype), wanted)
+    if not how["beta"]:
+        made = convert(plain, src, dst, dtype=own, **how)
+    elif nibble_name(own) is None:
+        made = convert(plain, src, dst, dtype=own, out=np.ascontiguousarray(with_plain_elements(out)), **how)
+    else:
+        raise UnsupportedError(f"beta adds to what out holds, and out is of {own}", "beta", str(how["beta"]))
+    if made.shape != out.shape:
+        raise InvalidArgumentError(f"out is {out.shape}, and the result {made.shape}", "out", str(out.shape),
+                                   str(made.shape))
+    out[...] = made
+    return out
+
+
 def _check_type(out: Any, name: str) -> None:
     """out has elements of this type, or bytes, or for bf16, which NumPy lacks, integers of its size."""
     text = str(out.dtype)
@@ -237,6 +290,11 @@ def _check_type(out: Any, name: str) -> None:
 
 def convert_elements(dst: Any, src: Any, threads: int) -> None:
     """Elements of one type into those of another, of two arrays of the same shape."""
+    if not is_stored_plainly(src.dtype) or not is_stored_plainly(dst.dtype):
+        plain = with_plain_elements(src).reshape(src.shape or 1)
+        letters = "abcdefghijkl"[:plain.ndim]
+        dst[...] = convert(plain, letters, letters, dtype=dst.dtype, threads=threads).reshape(dst.shape)
+        return
     wanted = name_of(dst.dtype)
     expression = "abcdefghijkl"[:len(src.shape)]
     row_major = dst.is_contiguous() if is_torch(dst) else dst.flags.c_contiguous

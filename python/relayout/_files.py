@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _native
-from ._arrays import _as_numpy, contiguous, host_view
+from ._arrays import _as_numpy, contiguous, host_view, with_plain_elements
 from ._dtypes import name_of
 from ._errors import Error, InvalidArgumentError, MissingTensorError
 from ._nibbles import nibble_name, packed
@@ -165,8 +165,6 @@ def _item(key: Any, value: Any) -> tuple:
 def _plain(x: Any) -> Tuple[np.ndarray, str, Tuple[int, ...]]:
     """Bytes as a file has them, the name of their type, and the shape."""
     view = _as_numpy(host_view(x))
-    if not view.dtype.isnative:
-        view = view.astype(view.dtype.newbyteorder("="))
-    array = contiguous(view)
+    array = contiguous(view if view.dtype.isnative else with_plain_elements(view))
     nibbles = nibble_name(array.dtype)
     return (array, name_of(array.dtype), array.shape) if nibbles is None else (packed(array), nibbles, array.shape)

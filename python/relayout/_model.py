@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
-from ._arrays import empty, host_view, is_torch, like_caller
+from ._arrays import empty, host_view, is_torch, like_caller, with_plain_elements
 from ._dtypes import name_of
 from ._errors import InvalidArgumentError
 
@@ -59,7 +59,7 @@ class Model:
         and types; those of another type are converted, times input_scale.
         """
         given = self._arranged(inputs)
-        views = [host_view(x) for x in given]
+        views = [with_plain_elements(host_view(x)) for x in given]
         for operand, view in zip(self.inputs, views):
             shape = tuple(view.shape)
             if shape != operand.dims:

@@ -20,7 +20,7 @@ from typing import Any, List, Optional, Sequence, Tuple, TypeVar, Union
 import numpy as np
 
 from . import _native
-from ._arrays import host_view
+from ._arrays import host_view, with_plain_elements
 from ._dtypes import PACKED, name_of, numpy_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Layout, opencl as _opencl
@@ -131,6 +131,11 @@ def _host(x: Any) -> Any:
     return x if isinstance(x, _native.Buffer) else host_view(x)
 
 
+def _source(x: Any) -> Any:
+    """Likewise of an array that is read alone: elements in another order of bytes, or of 4 bits, are copied first."""
+    return x if isinstance(x, _native.Buffer) else with_plain_elements(host_view(x))
+
+
 class _Tensor:
     """What images and buffers have in common."""
 
@@ -197,7 +202,7 @@ class _Tensor:
 
         Returns the way that was taken.
         """
-        view = _host(x)
+        view = _source(x)
         return self._native.upload(view, name_of(view.dtype), src, self._shape, way, threads)
 
     def to_array(self, dtype: Any = None, layout: Optional[LayoutLike] = None, out: Any = None, *,
@@ -267,7 +272,7 @@ class Image(_Tensor):
         device), UnsupportedError (no device; a layout that is no image; a type that the channels do not hold; an image
         without elements), InvalidArgumentError, FileError (OpenCL's own).
         """
-        view = _host(x)
+        view = _source(x)
         name = name_of(view.dtype)
         extents = _opencl.source_dims(view, name, src, dims)
         made = cls.empty(layout, extents, _opencl.default_channel(name) if channel is None else channel,
@@ -360,7 +365,7 @@ class Buffer(_Tensor):
         dtype: of the elements on the device; of x unless given. Image.from_array() says the rest; a buffer has no
         staged way. Errors: those, and NotInjectiveError (elements of the buffer share memory).
         """
-        view = _host(x)
+        view = _source(x)
         name = name_of(view.dtype)
         extents = _opencl.source_dims(view, name, src, dims)
         made = cls.empty(layout, extents, name if dtype is None else dtype, runtime=runtime)

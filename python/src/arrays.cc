@@ -113,12 +113,20 @@ bool dense_in_order(const Array& array, int first, int step) {
   return true;
 }
 
+/// Whether PyTorch records what would need a gradient, which torch.no_grad() turns off.
+bool records_gradients() {
+  static std::atomic<PyObject*> place{nullptr};
+  PyObject* enabled = if_imported(place, "torch", "is_grad_enabled");
+  return enabled == nullptr || truth(nb::handle(enabled)());
+}
+
 /// Refuses a tensor of PyTorch whose memory does not hold its values, or which stands in a graph of gradients.
 void check_values_are_stored(nb::handle tensor) {
-  if (truth(get(tensor, names().requires_grad))) {
+  if (truth(get(tensor, names().requires_grad)) && records_gradients()) {
     throw Error(ErrorCode::invalid_argument,
-                "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach()", "x",
-                "requires_grad=True");
+                "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach(), or call "
+                "it under torch.no_grad()",
+                "x", "requires_grad=True");
   }
   if (truth(get(tensor, names().is_neg)()) || truth(get(tensor, names().is_conj)())) {
     throw Error(ErrorCode::invalid_argument,
