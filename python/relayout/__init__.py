@@ -28,7 +28,7 @@ from ._native import (SYSTEMS, Buffer, Conversion, available_isas, clear_plan_ca
 from ._rearrange import rearrange
 
 if TYPE_CHECKING:
-    from . import opencl, testing
+    from . import opencl as opencl, testing as testing
 
 __version__ = "0.1.0"
 __all__ = [

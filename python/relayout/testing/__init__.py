@@ -29,7 +29,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import pytest_plugin, strategies
+    from . import pytest_plugin as pytest_plugin
+    from . import strategies as strategies
     from .against import assert_as_if_contiguous
     from .arrays import Layouts, layouts, strided_array
     from .check import assert_layout_invariant

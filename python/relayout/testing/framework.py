@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _dtypes
 from .._errors import UnsupportedError
+from .._nibbles import nibble_dtype
 from .recipe import Layout, Recipe
 
 if TYPE_CHECKING:
@@ -55,12 +56,10 @@ def named_dtype(name: Any) -> np.dtype:
         return np.dtype(name)
     try:
         ours = _dtypes.name_of(name)
-        if ours not in _dtypes.PACKED:
-            return _dtypes.numpy_dtype(ours)
-        name = {"s4": "int4", "u4": "uint4"}[ours]
-    except UnsupportedError as error:
-        if error.limit == "":  # the name is known, but no package that has the type
-            raise
+    except UnsupportedError:  # NumPy has more types, such as complex64 and datetime64[s]
+        ours = None
+    if ours is not None:
+        return nibble_dtype(ours) if ours in _dtypes.PACKED else _dtypes.numpy_dtype(ours)
     try:
         return np.dtype(name)
     except TypeError:

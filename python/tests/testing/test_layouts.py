@@ -152,6 +152,7 @@ def test_strided_arrays_that_cannot_be() -> None:
 
 def test_names_of_types() -> None:
     assert layouts((2,), "f16").values.dtype == np.float16  # relayout's names before NumPy's codes
+    assert layouts((2,), ">i4").values.dtype == np.dtype(">i4") != np.int32
     assert layouts((2,), np.int8).values.dtype == layouts((2,), "int8").values.dtype == np.int8
     with pytest.raises((TypeError, NotImplementedError), match="'bflot16'"):
         layouts((2,), "bflot16")
