@@ -1,5 +1,5 @@
-// How runs are converted with stores past the cache, for all pairs of types: whole lines by the pair's own kernel, where
-// it has one, otherwise by way of a piece of memory in the first-level cache. A part of convert-inl.h.
+// How runs are converted with stores past the cache, for all pairs of types: whole lines by the pair's own kernel,
+// where it has one, otherwise by way of a piece of memory in the first-level cache. A part of convert-inl.h.
 
 namespace {
 
