@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import Any, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 _COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#ee8866", "#bbcc33", "#cfcf9a")
 _PLAIN, _INK, _FAINT, _BACKGROUND = "#dfe8f3", "#1f2328", "#57606a", "#ffffff"
@@ -94,6 +94,7 @@ class _Picture:
 
     def __init__(self, layout: Any) -> None:
         self.layout = layout
+        self.found: Dict[int, Tuple[str, Any]] = {}
         self.levels = _levels(layout)
         self.blocks = [level for level in self.levels if level.inner]
         framed = self.blocks or (self.levels[:2] if len(self.levels) > 2 else [])
@@ -133,7 +134,9 @@ class _Picture:
         return ",".join(str(index[dim]) for dim in self.dims)
 
     def _cell(self, offset: int) -> _Cell:
-        kind, index = self.layout.index(offset)
+        if offset not in self.found:
+            self.found[offset] = self.layout.index(offset)
+        kind, index = self.found[offset]
         if kind == "gap":
             return _Cell(offset, kind, ())
         colour = _PLAIN if self.colour_by is None else _COLOURS[self.colour_by.of(index) % len(_COLOURS)]
