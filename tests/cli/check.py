@@ -144,8 +144,7 @@ def check_mutations(command):
     paths = [path for path in certificates.paths_of(plan) if path and path[0] not in REPORT]
     refused, accepted = mutate(command, plan, paths, 3, 1)
     assert refused > 3 * accepted > 0, (refused, accepted)
-    result = command.run("plan", "model:small_cnn,image=32,channels=8", "--threads", "1", "-o", "real.json",
-                         more_env={"RELAYOUT_COST_FILE": command.path("costs.txt")})
+    result = command.run("plan", "model:small_cnn,image=32,channels=8", "--threads", "1", "-o", "real.json")
     if result.returncode == 5:
         return "skipped: " + result.stderr.strip()
     expect(result.returncode, 0, result.stderr)

@@ -10,9 +10,8 @@ from shared import expect
 
 def plans(command):
     """Plans by every policy, saved, proven, run, and refused where they are of another model."""
-    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
     model = "model:shufflenet,image=32,channels=16"
-    result = command.run("plan", model, "--threads", "1", "-o", "plan.json", "--json", more_env=env)
+    result = command.run("plan", model, "--threads", "1", "-o", "plan.json", "--json")
     if result.returncode == 5:
         return "skipped: " + result.stderr.strip()
     expect(result.returncode, 0, result.stderr)
@@ -25,30 +24,29 @@ def plans(command):
     for name, one in plan["policies"].items():
         assert "error" in one or one["cost_us"] >= plan["cost_us"] * (1 - 1e-9), (name, one)
     assert "proven" in command.ok("check", "plan.json"), "check"
-    once = json.loads(command.ok("plan", model, "--threads", "1", "--runs", "1", "--json", more_env=env))
+    once = json.loads(command.ok("plan", model, "--threads", "1", "--runs", "1", "--json"))
     assert once["cost_us"] > plan["cost_us"], "reorders at load"
     for name, one in once["policies"].items():
         assert "error" in one or one["cost_us"] >= once["cost_us"] * (1 - 1e-9), (name, one)
     for policy in sorted(names):
-        text = command.ok("plan", model, "--threads", "1", "--policy", policy, more_env=env)
+        text = command.ok("plan", model, "--threads", "1", "--policy", policy)
         assert policy + " *" in text, text
-        text = command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", "--check",
-                          more_env=env)
+        text = command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", "--check")
         assert "equal" in text, policy
     # The saved plan runs, and only on its model.
-    command.ok("run", model, "--threads", "1", "--plan", "plan.json", "--random-inputs", "1", "--check", more_env=env)
+    command.ok("run", model, "--threads", "1", "--plan", "plan.json", "--random-inputs", "1", "--check")
     assert "the model's" in command.ok("check", "plan.json", "--model", model), "check --model"
     for wrong, message in (("model:shufflenet,image=64,channels=16", "dims"),
                            ("model:small_cnn,image=32", "another model"),
                            ("model:shufflenet,image=32,channels=32", "dims")):
         for args in (("run", wrong, "--plan", "plan.json", "--random-inputs", "1"),
                      ("check", "plan.json", "--model", wrong)):
-            result = command.run(*args, more_env=env)
+            result = command.run(*args)
             expect(result.returncode, 3, "%s by another model's plan: %s" % (args, result.stderr))
             assert message in result.stderr, result.stderr
     for args in (("run", model, "--batch", "2", "--plan", "plan.json", "--random-inputs", "1"),
                  ("check", "plan.json", "--model", model, "--batch", "2")):
-        expect(command.run(*args, more_env=env).returncode, 3, "another batch size")
+        expect(command.run(*args).returncode, 3, "another batch size")
 
 
 class SavedPlan:
@@ -57,15 +55,14 @@ class SavedPlan:
     def __init__(self, command):
         self.command = command
         self.model = "model:densenet,image=32,channels=16"
-        self.env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
-        self.made = command.run("plan", self.model, "--threads", "1", "--json", more_env=self.env)
+        self.made = command.run("plan", self.model, "--threads", "1", "--json")
         self.plan = json.loads(self.made.stdout) if self.made.returncode == 0 else None
 
     def run(self, plan):
         with open(self.command.path("bad.json"), "w") as file:
             file.write(plan if isinstance(plan, str) else json.dumps(plan))
         return self.command.run("run", self.model, "--threads", "1", "--plan", "bad.json", "--random-inputs", "1",
-                                "--check", "--check-padding", more_env=self.env)
+                                "--check", "--check-padding")
 
     def expect_refused(self, change, code, message):
         plan = copy.deepcopy(self.plan)
@@ -201,27 +198,26 @@ def random_saved_plans(command):
 
 
 def plan_options(command):
-    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
     model = "model:small_cnn,image=32,channels=8"
-    result = command.run("plan", model, "--threads", "1", "--tune", "--json", more_env=env)
+    result = command.run("plan", model, "--threads", "1", "--tune", "--json")
     if result.returncode == 5:
         return "skipped: " + result.stderr.strip()
     expect(result.returncode, 0, result.stderr)
     tuned = json.loads(result.stdout)
     fastest = min(one["measured_us"] for one in tuned["policies"].values() if "error" not in one)
     assert tuned["measured_us"] <= 1.02 * fastest, "the fastest is kept, within noise: %s" % tuned["policies"]
-    plan = json.loads(command.ok("plan", model, "--threads", "1", "--json", more_env=env))
+    plan = json.loads(command.ok("plan", model, "--threads", "1", "--json"))
     tensor = next(p for p in plan["primitives"] if p["kind"] == "convolution")["name"]
     for layout in ("nchw", "nhwc", "nChw16c"):
         plan = json.loads(command.ok("plan", model, "--threads", "1", "--what-if", "%s=%s" % (tensor, layout),
-                                     "--json", more_env=env))
+                                     "--json"))
         wished = plan["what_if"]
         assert wished["cost_difference_us"] >= -1e-6, wished
         for key, difference in (("predicted_us", "difference_us"), ("cost_us", "cost_difference_us")):
             assert abs(wished[key] - plan[key] - wished[difference]) < 1e-3, wished
-    measured = json.loads(command.ok("plan", model, "--threads", "1", "--cost", "measured", "--json", more_env=env))
+    measured = json.loads(command.ok("plan", model, "--threads", "1", "--cost", "measured", "--json"))
     expect(measured["cost"], "measured", "costs")
-    training = json.loads(command.ok("plan", model, "--threads", "1", "--training", "--json", more_env=env))
+    training = json.loads(command.ok("plan", model, "--threads", "1", "--training", "--json"))
     assert training["optimal"] and any(p["pass"].startswith("backward") for p in training["primitives"]), "training"
     for args, what in ((("--policy", "fast"), "--policy"), (("--cost", "guessed"), "--cost"),
                        (("--what-if", "nothing=nchw"), "--what-if"), (("--what-if", tensor + "=nhcw"), "nhcw"),
@@ -236,11 +232,10 @@ def plan_options(command):
 
 def plan_training(command):
     """Plans say of which kind of training they are, and run as that; gradients that cancel to nothing are equal."""
-    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
     model = "model:small_cnn,image=32,channels=8"
     kinds = {False: (), "step": ("--training",), "forward": ("--training=forward",)}
     for kind, flags in kinds.items():
-        result = command.run("plan", model, *flags, "--threads", "1", "-o", "%s.json" % kind, more_env=env)
+        result = command.run("plan", model, *flags, "--threads", "1", "-o", "%s.json" % kind)
         if result.returncode == 5:
             return "skipped: " + result.stderr.strip()
         expect(result.returncode, 0, result.stderr)
@@ -250,7 +245,7 @@ def plan_training(command):
         assert "the model's" in command.ok("check", "%s.json" % kind, "--model", model), "check --model"
         for other, wrong in kinds.items():
             args = ("run", model, *wrong, "--plan", "%s.json" % kind, "--random-inputs", "1", "--check")
-            result = command.run(*args, "--threads", "1", more_env=env)
+            result = command.run(*args, "--threads", "1")
             if other == kind:
                 expect(result.returncode, 0, "%s: %s%s" % (args, result.stdout, result.stderr))
                 continue
@@ -263,29 +258,28 @@ def plan_training(command):
             with open(command.path("old.json"), "w") as file:
                 json.dump(plan, file)
             assert "the model's" in command.ok("check", "old.json", "--model", model), "an older plan"
-            command.ok("run", model, *flags, "--plan", "old.json", "--threads", "1", "--random-inputs", "1",
-                       more_env=env)
+            command.ok("run", model, *flags, "--plan", "old.json", "--threads", "1", "--random-inputs", "1")
     # The gradient of a convolution's bias, or of a shift, right before another normalization is zero.
     text = command.ok("run", "model:mobilenet_v2,image=32,channels=8", "--training", "--threads", "1",
-                      "--random-inputs", "1", "--check", more_env=env)
+                      "--random-inputs", "1", "--check")
     assert "equal" in text, text
 
 
-def plan_on_standard_output(command, model, env, result):
+def plan_on_standard_output(command, model, result):
     """A plan as standard output holds only the plan, and numbers of one agree with their nouns. Returns the plan."""
     plan = json.loads(result.stdout)
     assert "Primitives" in result.stderr and "certificate" in plan, result.stderr
     assert "-" not in command.files(), command.files()
     assert not re.search(r"\b1 reorders|\b1 slow reference primitives", result.stderr), result.stderr
-    both = command.run("plan", model, "--threads", "1", "-o", "-", "--json", more_env=env)
+    both = command.run("plan", model, "--threads", "1", "-o", "-", "--json")
     assert both.stdout.count('"certificate"') == 1 and json.loads(both.stdout)["policy"] == "optimal", both.stdout[:80]
     for policy in ("nchw", "nhwc", "8c", "any"):
-        text = command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", more_env=env)
+        text = command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1")
         assert not re.search(r"\b1 reorders|\b1 slow reference primitives", text), text
     return plan
 
 
-def messages_about_arguments(command, model, env):
+def messages_about_arguments(command, model):
     """Names that end in a comma, dims without numbers, inputs that the model has not, wishes that cannot be had."""
     result = command.run("plan", "model:small_cnn,")
     assert result.returncode == 2 and "ends with a comma" in result.stderr, result.stderr
@@ -297,7 +291,7 @@ def messages_about_arguments(command, model, env):
     expect(result.stderr, "relayout: " + said, "an input that the model has not")
     # If wishes cannot be fulfilled, the command prints the plan and what is wrong.
     result = command.run("plan", model, "--threads", "1", "--what-if", "convolution_0=nhwc", "--what-if",
-                         "convolution_0=nchw", more_env=env)
+                         "convolution_0=nchw")
     expect(result.returncode, 5, "wishes that contradict each other")
     assert "proven the cheapest" in result.stdout, result.stdout
     said = "relayout: --what-if convolution_0=nhwc, convolution_0=nchw: "
@@ -346,23 +340,22 @@ def messages_of_check(command, model, plan):
 
 def plan_messages(command):
     """What is said of small things: standard output as the file, names that end in a comma, what is no JSON."""
-    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
     model = "model:small_cnn,image=32,channels=8"
-    result = command.run("plan", model, "--threads", "1", "-o", "-", more_env=env)
+    result = command.run("plan", model, "--threads", "1", "-o", "-")
     if result.returncode == 5:
         return "skipped: " + result.stderr.strip()
     expect(result.returncode, 0, result.stderr)
-    plan = plan_on_standard_output(command, model, env, result)
-    messages_about_arguments(command, model, env)
+    plan = plan_on_standard_output(command, model, result)
+    messages_about_arguments(command, model)
     messages_about_files_without_plan(command, model)
     # plan and check print the same time in the same form.
-    text = command.ok("plan", model, "--threads", "1", "-o", "times.json", more_env=env)
+    text = command.ok("plan", model, "--threads", "1", "-o", "times.json")
     cost = re.search("cost ([0-9.]+ [mu]?s) ", text).group(1)
     assert command.ok("check", "times.json").startswith("optimal: %s proven" % cost), (text, cost)
     # Text from a file must not reach the terminal unescaped.
     with open(command.path("policy.json"), "w") as file:
         json.dump(dict(plan, policy="\x1b[31m"), file)
-    text = command.ok("run", model, "--threads", "1", "--plan", "policy.json", "--random-inputs", "1", more_env=env)
+    text = command.ok("run", model, "--threads", "1", "--plan", "policy.json", "--random-inputs", "1")
     assert "policy \\x1b[31m: " in text, text
     messages_of_check(command, model, plan)
 

@@ -42,8 +42,9 @@ NORMAL = [
 ]
 
 
-def environment(binary, directory):
-    """PATH with `relayout` and `tensor`, and nothing that changes what is printed."""
+def environment(binary, directory, cost_file):
+    """PATH with `relayout` and `tensor`, and nothing that changes what is printed. The machine's speeds are measured by
+    the first test that needs them and kept in the cost file for the others."""
     tools = pathlib.Path(directory) / "bin"
     tools.mkdir()
     (tools / "relayout").symlink_to(binary)
@@ -55,6 +56,7 @@ def environment(binary, directory):
     settings = ("NO_COLOR", "COLUMNS", "RELAYOUT_KERNEL", "RELAYOUT_OPENCL_DEVICE", "RELAYOUT_TUNE_FILE")
     env = {key: value for key, value in os.environ.items() if key not in settings}
     env.update(PATH="%s:%s" % (tools, env.get("PATH", "/usr/bin:/bin")), LC_ALL="C", PYTHONDONTWRITEBYTECODE="1",
+               RELAYOUT_COST_FILE=str(cost_file),
                RELAYOUT_SPEEDS_FILE=str(pathlib.Path(directory) / "no-speeds.txt"),
                RELAYOUT_OPENCL_LIBRARY="")  # no device: what it is would be printed; tests/opencl has devices
     return env
@@ -97,11 +99,11 @@ def run_case(path, env, directory):
     return "".join(out)
 
 
-def golden(path, binary, update):
+def golden(path, binary, cost_file, update):
     with tempfile.TemporaryDirectory(prefix="relayout-cli-") as top:
         directory = pathlib.Path(top) / "work"
         directory.mkdir()
-        actual = run_case(path, environment(binary, top), directory)
+        actual = run_case(path, environment(binary, top, cost_file), directory)
     expected = path.read_text()
     if actual == expected:
         return None
@@ -112,12 +114,12 @@ def golden(path, binary, update):
     return "".join(diff)
 
 
-def behaviour(function, binary):
+def behaviour(function, binary, cost_file):
     with tempfile.TemporaryDirectory(prefix="relayout-cli-") as top:
         directory = pathlib.Path(top) / "work"
         directory.mkdir()
         try:
-            return function(shared.Command(binary, environment(binary, top), directory))
+            return function(shared.Command(binary, environment(binary, top, cost_file), directory))
         except (AssertionError, subprocess.SubprocessError, OSError) as error:
             return "%s: %s" % (type(error).__name__, error)
 
@@ -136,6 +138,8 @@ def main():
     parser.add_argument("--part", default="", choices=["", "cases", *behaviours.PARTS], help="one part of the tests")
     args = parser.parse_args()
 
+    kept = tempfile.TemporaryDirectory(prefix="relayout-cli-costs-")
+    cost_file = pathlib.Path(kept.name) / "costs.txt"
     failed, passed, skipped = [], 0, []
     cases = sorted((HERE / "cases").glob("*.txt")) if args.part in ("", "cases") else []
     functions = [] if args.update else behaviours.of(args.part)
@@ -145,7 +149,7 @@ def main():
             failed.append("the list of parts in CMakeLists.txt")
     for path in cases:
         if args.only in path.stem:
-            problem = golden(path, args.binary, args.update)
+            problem = golden(path, args.binary, cost_file, args.update)
             passed += problem is None
             if problem is not None:
                 failed.append(path.stem)
@@ -153,7 +157,7 @@ def main():
     for function in functions:
         if args.only in function.__name__:
             start = time.monotonic()
-            problem = behaviour(function, args.binary)
+            problem = behaviour(function, args.binary, cost_file)
             seconds = time.monotonic() - start
             if problem is None:
                 passed += 1

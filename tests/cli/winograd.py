@@ -12,8 +12,7 @@ class Planned:
 
     def __init__(self, command):
         self.command = command
-        self.env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
-        made = command.run("plan", MODEL, "--threads", "1", "-o", "plan.json", "--json", more_env=self.env)
+        made = command.run("plan", MODEL, "--threads", "1", "-o", "plan.json", "--json")
         self.skipped = "skipped: " + made.stderr.strip() if made.returncode == 5 else None
         if self.skipped:
             return
@@ -24,8 +23,7 @@ class Planned:
             self.skipped = "skipped: no convolution is faster by Winograd's algorithm (oneDNN has it for AVX-512 alone)"
 
     def run(self, *args, threads=1):
-        return self.command.run("run", MODEL, "--threads", str(threads), "--random-inputs", "1", *args,
-                                more_env=self.env)
+        return self.command.run("run", MODEL, "--threads", str(threads), "--random-inputs", "1", *args)
 
     def refused(self, change):
         """What `check` and `run` say of the plan after `change(its copies in the format)`."""
@@ -49,7 +47,7 @@ def in_plans(command):
     assert any("winograd" in reorder["to"] for reorder in planned.plan["load_reorders"]), "reorders at load"
     for args in ((), ("--model", MODEL)):
         assert command.ok("check", "plan.json", *args).startswith("optimal: "), "check"
-    text = command.ok("plan", MODEL, "--threads", "1", more_env=planned.env)
+    text = command.ok("plan", MODEL, "--threads", "1")
     assert "opaque winograd (" in text and "--no-winograd leaves it out" in " ".join(text.split()), text
     result = planned.run("--plan", "plan.json", "--check", "--check-padding", "--json")
     expect(result.returncode, 0, result.stderr)
@@ -70,14 +68,14 @@ def left_out(command):
     if planned.skipped:
         return planned.skipped
     for args in (("--no-winograd",), ("--policy", "any"), ("--policy", "openvino")):
-        text = command.ok("plan", MODEL, "--threads", "1", *args, "--json", more_env=planned.env)
+        text = command.ok("plan", MODEL, "--threads", "1", *args, "--json")
         assert "wino" not in text, args
     result = planned.run("--plan", "plan.json", "--no-winograd")
     expect(result.returncode, 2, "a plan that is made already: " + result.stderr)
     args = ("any", "convolution", "--src", "1,64,14,14", "--weights", "64,64,3,3", "--attr", "pads=1",
             "--constant-weights", "--threads", "1", "--json")
     for more, expected in (((), True), (("--no-winograd",), False)):
-        (one,) = json.loads(command.ok(*args, *more, more_env=planned.env))["primitives"]
+        (one,) = json.loads(command.ok(*args, *more))["primitives"]
         expect(any(choice["rounds_more"] for choice in one["choices"]), expected, "listed by any %s" % (more,))
         assert not any(choice["rounds_more"] and choice["any"] for choice in one["choices"]), "taken by `any`"
 

@@ -7,6 +7,7 @@
 #include "relayout/graph/ir/ops.h"
 #include "tests/support/node_check.h"
 #include "tests/support/random_nodes.h"
+#include "tests/support/slow_tests.h"
 
 namespace relayout::execute {
 namespace {
@@ -22,13 +23,14 @@ bool has_type(DType dtype) {
   return !is_integer(dtype) || has(dnnl::cpu_isa::avx512_core_vnni);
 }
 
-/// Random nodes of one kind, each checked.
+/// Random nodes of one kind, each checked: so many in the slow tier, and the first half of them otherwise.
 void check_kind(graph::Kind kind, graph::Pass pass, int nodes, uint64_t seed, DType dtype = DType::f32,
                 int threads = 1) {
   if (!has_type(dtype)) GTEST_SKIP() << "no instructions for " << name(dtype);
   Random random(seed);
   NodeCheck check(random, threads);
-  for (int i = 0; i < nodes && !testing::Test::HasFatalFailure(); ++i) {
+  const int count = test::slow_tests() ? nodes : (nodes + 1) / 2;
+  for (int i = 0; i < count && !testing::Test::HasFatalFailure(); ++i) {
     RandomNode node = random_node(random, kind, pass, dtype);
     check.check(node.graph, node.id, node.options);
   }
