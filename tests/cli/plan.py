@@ -260,7 +260,7 @@ def plan_training(command):
             assert "the model's" in command.ok("check", "old.json", "--model", model), "an older plan"
             command.ok("run", model, *flags, "--plan", "old.json", "--threads", "1", "--random-inputs", "1")
     # The gradient of a convolution's bias, or of a shift, right before another normalization is zero.
-    text = command.ok("run", "model:mobilenet_v2,image=32,channels=8", "--training", "--threads", "1",
+    text = command.ok("run", "model:mobilenet_v2,image=64,channels=8", "--training", "--threads", "1",
                       "--random-inputs", "1", "--check")
     assert "equal" in text, text
 
