@@ -168,7 +168,8 @@ class Framework:
         bytes_ = layout.size * values.itemsize
         strides = tuple(stride * values.itemsize for stride in layout.strides)
         lines = []
-        if aligned or layout.skew:
+        is_negative = any(stride < 0 for stride in strides)  # may be read from before the start
+        if aligned or layout.skew or is_negative:
             front = room_in_front(bytes_)
             lines += [f"{name}_bytes = np.zeros({front + bytes_ + 128}, np.uint8)",
                       f"{name}_start = -{name}_bytes.ctypes.data % 64 + {front + layout.skew}",

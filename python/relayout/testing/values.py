@@ -79,11 +79,16 @@ class Values:
         first = box[tuple(slice(1) if d in dims else slice(None) for d in range(len(self.shape)))]
         return self.with_data(np.broadcast_to(first, box.shape).reshape(-1, self.itemsize))
 
+    @property
+    def is_integer(self) -> bool:
+        """Whether the elements may be indices or lengths."""
+        return self.framework.to_numpy(self.framework.contiguous(self)).dtype.kind in "iu"
+
     def within(self, other: Values) -> bool:
         """Whether these are no integers beyond the others. Integers may be indices or lengths, which have limits."""
-        now, then = (one.framework.to_numpy(one.contiguous()) for one in (self, other))
-        if then.dtype.kind not in "iu" or not now.size:
+        if not other.is_integer or not len(self.data):
             return True
+        now, then = (one.framework.to_numpy(one.contiguous()) for one in (self, other))
         return bool(then.size and then.min() <= now.min() and now.max() <= then.max())
 
     def arange(self) -> Values:

@@ -83,6 +83,15 @@ def gather_rows(table, rows):
     return c.gather(table, rows, rows_as=c.row_major)
 
 
+def gather_aligned(table, rows):
+    return c.gather(table, rows, rows_as=c.aligned)
+
+
+def scatter_add_rows(out, rows, x):
+    """Starts at the start of the buffer, which for negative strides is read from before it."""
+    c.scatter_add(out, rows, x, rows_as=c.from_base)
+
+
 def scatter_add_out(out, rows, x):
     c.scatter_add(out, rows, x, out_as=c.from_base)
 
@@ -155,6 +164,9 @@ FAULTS = {
     "concat_rows": Fault(concat_rows, c.concat, ((3, 4), (3, 2)), 0),
     "gather_table": Fault(gather_table, c.gather, ((6, 3), ROWS), 0),
     "gather_rows": Fault(gather_rows, c.gather, ((6, 3), ROWS), 1),
+    "gather_aligned": Fault(gather_aligned, c.gather, ((6, 3), ROWS), 1,
+                            "as if its address were a multiple of 16 bytes (rounded down)"),
+    "scatter_add_rows": Fault(scatter_add_rows, c.scatter_add, ((6, 3), ROWS, (4, 3)), 1, "as if storage_offset were 0"),
     "scatter_add_out": Fault(scatter_add_out, c.scatter_add, ((6, 3), ROWS, (4, 3)), 0, "as if storage_offset were 0"),
     "scatter_add_x": Fault(scatter_add_x, c.scatter_add, ((6, 3), ROWS, (4, 3)), 2, "as if stride[-1] were 1"),
     "softmax_in_place": Fault(softmax_in_place, c.softmax, ((3, 5),), 0),
