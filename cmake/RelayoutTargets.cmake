@@ -84,6 +84,11 @@ function(relayout_caps test)
   set_property(TEST ${test} APPEND PROPERTY LABELS ${ARGN})
 endfunction()
 
+# Says that a test takes about so many seconds: where tests run side by side, the longest begin first.
+function(relayout_test_seconds test seconds)
+  set_property(TEST ${test} PROPERTY COST ${seconds})
+endfunction()
+
 # One test program a folder, from the *_test.cc files beside the sources.
 function(relayout_tests folder)
   if(NOT RELAYOUT_TESTS)

@@ -41,17 +41,17 @@ def output_names(command):
     """Behind an Identity, and one tensor under two names."""
     with open(command.path("net.onnx"), "wb") as file:
         file.write(model([node("Relu", "x", "r"), node("Identity", "r", "y")], ["y", "r"]))
-    result = command.run("run", "net.onnx", "--random-inputs", "1", "-o", "out.npz", "--check")
+    result = command.run("run", "net.onnx", "--threads", "1", "--random-inputs", "1", "-o", "out.npz", "--check")
     if "built without" in result.stderr or "this build has no" in result.stderr:
         return "skipped: " + result.stderr.strip()
     expect(result.returncode, 0, "exit code: " + result.stderr)
     with zipfile.ZipFile(command.path("out.npz")) as file:
         expect(sorted(file.namelist()), ["r.npy", "y.npy"], "names of the outputs")
         expect(file.read("r.npy"), file.read("y.npy"), "the tensor under its other name")
-    command.ok("plan", "net.onnx", "-o", "plan.json")
+    command.ok("plan", "net.onnx", "--threads", "1", "-o", "plan.json")
     with open(command.path("plan.json")) as file:
         expect(json.load(file)["output_names"], ["y", "r"], "names in the plan")
-    command.ok("run", "net.onnx", "--random-inputs", "1", "--plan", "plan.json", "-o", "planned.npz")
+    command.ok("run", "net.onnx", "--threads", "1", "--random-inputs", "1", "--plan", "plan.json", "-o", "planned.npz")
     return None
 
 
@@ -61,7 +61,7 @@ def raw_input(command):
         file.write(model([node("Relu", "x", "y")], ["y"]))
     with open(command.path("x.bin"), "wb") as file:
         file.write(struct.pack("<2f", -1, 2))
-    result = command.run("run", "net.onnx", "--input", "x.bin", "-o", "y.npy")
+    result = command.run("run", "net.onnx", "--threads", "1", "--input", "x.bin", "-o", "y.npy")
     if result.returncode == 5:
         return "skipped: " + result.stderr.strip()
     expect(result.returncode, 0, result.stderr)
@@ -70,18 +70,19 @@ def raw_input(command):
     for values in ((-1, 7, 2), (-1, 7, 2, 7)):
         with open(command.path("strided.bin"), "wb") as file:
             file.write(struct.pack("<%df" % len(values), *values))
-        command.ok("run", "net.onnx", "--input", "strided.bin", "--input-layout", "strides:4,2", "-o", "y.npy", "-f")
+        command.ok("run", "net.onnx", "--threads", "1", "--input", "strided.bin", "--input-layout", "strides:4,2", "-o",
+                   "y.npy", "-f")
         expect(tensors.read_npy(command.path("y.npy"))[3], [0, 2], "the output of %d floats" % len(values))
-    result = command.run("run", "net.onnx", "--input", "strided.bin")
+    result = command.run("run", "net.onnx", "--threads", "1", "--input", "strided.bin")
     expect(result.returncode, 3, "too many bytes")
     expect(result.stderr, "relayout: strided.bin: 16 bytes in the file; contiguous f32 with dims 1x2 takes 8\n",
            "the error")
-    result = command.run("run", "net.onnx", "--input", "x.bin", "--input-layout", "ab.narrow(1,0,2)")
+    result = command.run("run", "net.onnx", "--threads", "1", "--input", "x.bin", "--input-layout", "ab.narrow(1,0,2)")
     expect(result.returncode, 2, "a view that does not show the buffer: " + result.stderr)
     assert "do not show the dims of the buffer" in result.stderr, result.stderr
     # An array in blocks has the model's dims, of which its shape shows no padding.
     tensors.write_npy(command.path("b.npy"), (1, 1, 4))
-    command.ok("run", "net.onnx", "--input", "b.npy", "--input-layout", "aB4b", "-o", "y.npy", "-f")
+    command.ok("run", "net.onnx", "--threads", "1", "--input", "b.npy", "--input-layout", "aB4b", "-o", "y.npy", "-f")
     return None
 
 

@@ -87,7 +87,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
 
 TEST(ReorderProperty, EqualsTheReference) {
   const auto seed = static_cast<uint64_t>(number_from("RELAYOUT_SEED", 20261121));
-  const int64_t total = number_from("RELAYOUT_CASES", slow_tests() ? 1'000'000 : 50'000);
+  const int64_t total = number_from("RELAYOUT_CASES", slow_tests() ? 1'000'000 : 25'000);
   const auto isas = cpu::available_isas();
   Counts counts;
   for (int64_t i = 0; i < total && !HasFatalFailure(); ++i) {
