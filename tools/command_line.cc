@@ -112,6 +112,8 @@ CommandOption Command::add_flag(const std::string& name, std::string& value, con
   return CommandOption(app_->add_flag(name, value, help));
 }
 
+void Command::take_anything() { app_->allow_extras(); }
+
 bool Command::has(const std::string& name) const { return app_->get_option_no_throw(name) != nullptr; }
 
 std::string_view command_line_version() { return CLI11_VERSION; }

@@ -67,6 +67,9 @@ class Command {
   /// Whose value may follow "="; "true", or what the name has in braces, where none does.
   CommandOption add_flag(const std::string& name, std::string& value, const std::string& help);
 
+  /// Any flags and operands, which are not looked at.
+  void take_anything();
+
   /// Whether such a flag was added.
   bool has(const std::string& name) const;
 

@@ -237,7 +237,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
 
 
 def _nibbles_asked(view: Any, dtype: Any) -> Optional[str]:
-    """s4 or u4, where the result has one of ml_dtypes' 4-bit elements a byte: that of the source or the one asked for."""
+    """s4 or u4, where the result has one of ml_dtypes' 4-bit elements a byte: the source's or the one asked for."""
     if dtype is None:
         return nibble_name(view.dtype)
     return nibble_name(np.dtype(dtype)) if isinstance(dtype, (np.dtype, type)) else None

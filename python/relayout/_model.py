@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from ._arrays import empty, host_view, is_torch, like_caller, with_plain_elements
 from ._dtypes import name_of
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, UnsupportedError
 
 
 class Operand(NamedTuple):
@@ -35,8 +35,16 @@ class Model:
     """A model with its cheapest plan, ready to run. Made by plan()."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0):
-        from . import _models
-        self._native = _models.PlannedModel(path, input_scale)
+        try:
+            from ._models import PlannedModel
+        except ModuleNotFoundError as error:
+            if error.name != "relayout._models":
+                raise
+            raise UnsupportedError(
+                "relayout.plan: what plans models is a package of its own; `pip install ./python/models` in a clone "
+                "adds it",
+                field="relayout._models") from error
+        self._native = PlannedModel(path, input_scale)
         self.inputs = [Operand(*row) for row in self._native.inputs()]
         self.outputs = [Operand(*row) for row in self._native.outputs()]
         self.nodes = [Node(*row) for row in self._native.nodes()]

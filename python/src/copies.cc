@@ -28,6 +28,19 @@ struct MovedSides {
   std::byte *src = nullptr, *dst = nullptr;  // offset 0 of each
 };
 
+/// The layout of strided elements of so many units each: they are the innermost digit of the last dim, which may be the
+/// last that a layout can have.
+Layout with_parts(Dims dims, Dims strides, int64_t offset0, int64_t parts) {
+  if (parts == 1) return Layout::strided(dims, strides, offset0);
+  if (dims.empty()) return Layout::strided({parts}, {1}, offset0);
+  std::array<Digits, kMaxDims> digits;
+  for (int d = 0; d < dims.size(); ++d) digits[static_cast<std::size_t>(d)] = {{dims[d], strides[d]}};
+  const int last = dims.size() - 1;
+  digits[static_cast<std::size_t>(last)] = {{parts, 1}, {dims[last], strides[last]}};
+  dims[last] *= parts;
+  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0);
+}
+
 MovedSides moved_sides(const Array& src, const Array& dst) {
   MovedSides out;
   if (src.desc != nullptr && dst.desc != nullptr) {
@@ -49,16 +62,7 @@ MovedSides moved_sides(const Array& src, const Array& dst) {
       strides.push_back(array.strides[d] / unit);
       if (strides.back() < 0) offset0 -= strides.back() * (dims.back() - 1);
     }
-    if (array.item_bytes != unit) {
-      if (dims.size() == kMaxDims) {
-        throw Error(ErrorCode::limit,
-                    "an array of 12 dims whose elements have to be moved in parts, which count as a dim", "ndim",
-                    std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
-      }
-      dims.push_back(array.item_bytes / unit);
-      strides.push_back(1);
-    }
-    desc = TensorDesc(Layout::strided(dims, strides, offset0), dtype);
+    desc = TensorDesc(with_parts(dims, strides, offset0, array.item_bytes / unit), dtype);
     origin = array.data - offset0 * unit;
   };
   side(src, out.src_desc, out.src);

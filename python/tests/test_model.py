@@ -1,11 +1,14 @@
 """Models: plan() and run() on small .onnx files, against the same computation in NumPy."""
 import os
+import sys
 import threading
 
 import numpy as np
 import pytest
 import relayout
 from onnx_bytes import model, node
+
+pytest.importorskip("relayout._models", reason="what plans models is not installed")
 
 RNG = np.random.default_rng(1)
 WEIGHTS = {"w": RNG.normal(0, 0.3, (8, 3, 3, 3)).astype("f4"), "b": RNG.normal(0, 1, 8).astype("f4"),
@@ -174,3 +177,9 @@ def test_models_of_the_repository(net, name):
     x = RNG.normal(0, 1, plan.inputs[0].dims).astype("f4")
     got = plan.run(x)
     assert np.allclose(next(iter(got.values())), REFERENCES[name](x), atol=1e-5)
+
+
+def test_without_the_package_of_models_an_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "relayout._models", None)  # as where it is not installed
+    with pytest.raises(relayout.UnsupportedError, match="pip install ./python/models"):
+        relayout.plan("net.onnx")

@@ -17,6 +17,27 @@ constexpr bool kByIntegers = !kIsFloating<S> && !kIsFloating<D>;
 template <DType S, DType D>
 constexpr bool kByDoubles = !kByIntegers<S, D> && (kBits<D> == 64 || (S == DType::f64 && !kIsFloating<D>));
 
+/// Whether the processor converts single elements of a pair faster than registers: x86 has an instruction for s64 to
+/// f32, which only AVX-512 has for registers.
+template <DType S, DType D>
+constexpr bool kByElements = HWY_ARCH_X86_64&& HWY_TARGET > HWY_AVX3&& S == DType::s64&& D == DType::f32;
+
+template <int64_t kCount, bool kStream>
+HWY_INLINE void convert_elements(const std::byte* from, std::byte* to) {
+  for (int64_t k = 0; k < kCount; ++k) {
+    int64_t element;
+    __builtin_memcpy(&element, from + k * 8, 8);
+    const auto value = static_cast<float>(element);
+#if HWY_ARCH_X86_64
+    if constexpr (kStream) {
+      _mm_stream_si32(as<int>(to) + k, std::bit_cast<int>(value));
+      continue;
+    }
+#endif
+    __builtin_memcpy(to + k * 4, &value, 4);
+  }
+}
+
 /// Extends integers to wider lanes.
 template <class To, typename From, class V>
 HWY_INLINE hn::Vec<To> widen(To d, V v) {
@@ -72,12 +93,16 @@ template <DType S, DType D>
 struct Plainly {
   static constexpr bool kByValues = !kByIntegers<S, D> && !kByDoubles<S, D>;
   static constexpr int64_t kWider = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
-  static constexpr int64_t kCount = kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t)) / kWider : kValues;
+  static constexpr int64_t kCount = kByElements<S, D>   ? 16
+                                    : kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t)) / kWider
+                                                        : kValues;
 
   HWY_INLINE Values values(const std::byte* from, int64_t) const { return load_for<S, D>(from); }
   template <bool kStream>
   HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const {
-    if constexpr (kByIntegers<S, D>)
+    if constexpr (kByElements<S, D>)
+      convert_elements<kCount, kStream>(from, to);
+    else if constexpr (kByIntegers<S, D>)
       convert_integers<S, D, kStream>(from, to);
     else if constexpr (kByDoubles<S, D>)
       store_doubles<D, kStream>(load_doubles<S>(from), to);
