@@ -15,14 +15,17 @@ namespace {
 
 std::string shape_text(const Dims& shape) { return "(" + join(shape, ",") + ")"; }
 
-/// Strides of a dense array whose first axis is innermost.
-Dims column_major(const Dims& shape) {
+/// Strides of a dense array whose first axis is innermost or, where the last one counts the bytes of an element, the
+/// innermost but that.
+Dims column_major(const Dims& shape, bool bytes_last) {
   Dims strides;
-  int64_t next = 1;
-  for (int64_t extent : shape) {
+  const int axes = shape.size() - (bytes_last ? 1 : 0);
+  int64_t next = bytes_last ? shape[axes] : 1;
+  for (int d = 0; d < axes; ++d) {
     strides.push_back(next);
-    next *= std::max<int64_t>(extent, 1);  // the file's size was checked, so this cannot overflow
+    next *= std::max<int64_t>(shape[d], 1);  // the file's size was checked, so this cannot overflow
   }
+  if (bytes_last) strides.push_back(1);
   return strides;
 }
 
@@ -61,10 +64,12 @@ DType plain_type(int width) {
   return DType::u8;
 }
 
-/// Whether the file names a type that is not converted, such as F8_E8M0 or complex numbers. NumPy's V names none.
+/// Whether the file names a type that is not converted, such as F8_E8M0 or complex numbers. NumPy's V names none but
+/// where no type is as wide.
 bool is_foreign(const StoredTensor& stored) {
   const std::size_t letter = stored.type_name.find_first_not_of("<>=|");
-  return !stored.dtype && letter != std::string::npos && stored.type_name[letter] != 'V';
+  if (stored.dtype || letter == std::string::npos) return false;
+  return stored.type_name[letter] != 'V' || (stored.item_bits != 8 && bits(plain_type(stored.item_bits)) == 8);
 }
 
 /// A tensor of a foreign type as an array of bytes, with the bytes of an element as its last dim.
@@ -73,9 +78,13 @@ StoredTensor as_bytes(const StoredTensor& stored) {
   out.dtype = DType::u8;
   out.byte_swapped = false;
   if (stored.item_bits == 8) return out;
-  if (stored.item_bits % 8 != 0 || stored.item_bits == 0 || stored.shape.size() == kMaxDims || stored.fortran_order) {
+  if (stored.item_bits % 8 != 0 || stored.item_bits == 0) {
     out.shape = Dims{stored.byte_size};
-    out.fortran_order = false;
+  } else if (stored.shape.size() == kMaxDims) {
+    throw Failure(kUnsupported, Error(ErrorCode::limit,
+                                      fmt::format("elements of {} have {} bytes, which would be a dim beside {}",
+                                                  escaped(stored.type_name), stored.item_bits / 8, kMaxDims),
+                                      "dtype", escaped(stored.type_name), std::to_string(kMaxDims)));
   } else {
     out.shape.push_back(stored.item_bits / 8);
   }
@@ -264,7 +273,7 @@ void check_shape(const InputOptions& options, const StoredTensor& stored, const 
 }
 
 /// Copies an array in Fortran order to row-major order, for layouts that cannot express the other order (images).
-void copy_to_row_major(const InputOptions& options, const StoredTensor& stored, TensorInput& input) {
+void copy_to_row_major(const InputOptions& options, const StoredTensor& stored, bool bytes_last, TensorInput& input) {
   if (options.max_memory > 0 && stored.byte_size > options.max_memory) {
     throw Failure(kUsage, Error(ErrorCode::limit,
                                 fmt::format("{}: a Fortran-order array under {} is copied to memory, which takes {} "
@@ -274,8 +283,8 @@ void copy_to_row_major(const InputOptions& options, const StoredTensor& stored, 
                                 "--max-memory", std::to_string(options.max_memory), std::to_string(stored.byte_size)));
   }
   input.copy.resize(static_cast<std::size_t>(stored.byte_size));
-  cpu::reorder(TensorDesc(Layout::strided(stored.shape, column_major(stored.shape)), input.desc.dtype), input.bytes,
-               TensorDesc(Layout::contiguous(stored.shape), input.desc.dtype), input.copy);
+  cpu::reorder(TensorDesc(Layout::strided(stored.shape, column_major(stored.shape, bytes_last)), input.desc.dtype),
+               input.bytes, TensorDesc(Layout::contiguous(stored.shape), input.desc.dtype), input.copy);
   input.bytes = input.copy;
   input.mapped = false;
 }
@@ -334,6 +343,7 @@ TensorInput open_tensor(const InputOptions& options) {
   if (found.problem) (void)under_cap(options, [&] { return file.bytes(tensor); });  // throws it
   const bool bytes_asked = is_foreign(found) && options.dtype && dtype_argument(*options.dtype) == DType::u8;
   const StoredTensor stored = bytes_asked ? as_bytes(found) : found;
+  const bool bytes_last = bytes_asked && stored.shape.size() > found.shape.size();
   const bool raw = file.format() == FileFormat::raw;
   check_raw_flags(options, file.format());
   if (raw) require_for_raw(options);
@@ -375,9 +385,9 @@ TensorInput open_tensor(const InputOptions& options) {
   check_shape(options, stored, format, dims, input.desc);
   if (stored.fortran_order && stored.shape.size() > 1) {
     if (!format.is_image() && format.physical_shape(dims)) {
-      input.desc.layout = format.bind_physical(dims, column_major(stored.shape));
+      input.desc.layout = format.bind_physical(dims, column_major(stored.shape, bytes_last));
     } else {
-      copy_to_row_major(options, stored, input);
+      copy_to_row_major(options, stored, bytes_last, input);
     }
   }
   return input;
