@@ -164,7 +164,8 @@ Parsed CommandLine::parse(int argc, char** argv) {
     out.verb = i;
     verb = commands_[i].app_;
   }
-  if (const std::optional<std::string> unknown = unknown_flag(*app_, argc, argv)) {
+  const bool any_flag = verb != nullptr && verb->get_allow_extras();
+  if (const auto unknown = any_flag ? std::nullopt : unknown_flag(*app_, argc, argv)) {
     out.error = unknown_flag_error(*unknown, verb, *app_);
   } else if (message) {
     const std::string help = verb ? verb->get_name() + " --help" : "--help";
