@@ -33,7 +33,7 @@ python_build_packages=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy==2.4.6)
 python_test_packages=(numpy==2.4.6 ml_dtypes==0.6.0 pytest==9.2.0 hypothesis==6.170.17 einops==0.8.2
   safetensors==0.8.0 mypy==2.4.1)
 # shellcheck disable=SC2034
-python_slow_packages=(jax==0.10.2 jaxlib==0.10.2 pyopencl==2026.1.4 safetensors==0.8.0)
+python_slow_packages=(jax==0.10.2 jaxlib==0.10.2 pyopencl==2026.1.4)
 # The first with opset 28, the newest that is read.
 onnx_version=1.23.2
 # NVIDIA's pycute, which is a part of nvidia-cutlass, and tensor-layouts: what CuTe's algebra is compared with.
