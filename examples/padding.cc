@@ -15,7 +15,7 @@ namespace {
 
 /// Says whether the padding holds zeros. This is the check to put behind one's own kernels.
 void report(const char* what, const TensorDesc& desc, const std::vector<float>& buffer) {
-  if (const auto dirty = first_dirty_padding(desc, buffer.data())) {
+  if (const auto dirty = first_dirty_padding(desc, buffer)) {
     std::printf("%s: padding is not 0 at index %s, offset %lld\n", what, join(dirty->index).c_str(),
                 static_cast<long long>(dirty->offset));
   } else {
@@ -30,7 +30,7 @@ int main() {
   const TensorDesc desc(Format::parse("nChw8c").bind({2, 17, 5, 4}), DType::f32);
   const auto span = static_cast<std::size_t>(desc.layout.span());
   std::vector<float> start(span, 0.5f);
-  fill_padding(desc, start.data());  // zeros
+  fill_padding(desc, start);  // zeros
 
   // Unsafe: padding becomes exp(0) = 1, and a convolution after it would sum 7 channels that do not exist.
   std::vector<float> raw = start;
@@ -48,7 +48,7 @@ int main() {
   report("runs", desc, runs);
 
   // Padding that is dirty can be mended; then both buffers are equal.
-  fill_padding(desc, raw.data());
+  fill_padding(desc, raw);
   std::puts(raw == runs ? "mended: both are equal" : "mended: the elements differ");
   return raw == runs ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 
 #include "relayout/core/decide.h"
 #include "relayout/core/dtype.h"
+#include "relayout/core/elements.h"
 #include "relayout/core/error.h"
 #include "relayout/core/extents.h"
 #include "relayout/core/format.h"
@@ -19,6 +20,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/cpu/tune.h"
+#include "relayout/cxx20.h"
 #include "relayout/execute/measure/calibrate.h"
 #include "relayout/execute/measure/measured_costs.h"
 #include "relayout/execute/onednn/backend.h"

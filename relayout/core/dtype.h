@@ -14,6 +14,8 @@
 #include <span>
 #include <string_view>
 
+#include "relayout/cxx20.h"
+
 namespace relayout {
 
 enum class DType : uint8_t {

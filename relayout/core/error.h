@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "relayout/cxx20.h"
+
 namespace relayout {
 
 enum class ErrorCode {

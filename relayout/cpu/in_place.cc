@@ -260,18 +260,19 @@ void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, co
   for (const Plan& fill : plan.data().fills) run(fill, &value, bytes, options);
 }
 
-void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, std::span<std::byte> buffer,
-                      const Attributes& attributes, const RunOptions& options, const InPlaceOptions& in_place) {
-  const InPlacePlan plan = InPlacePlan::make(src_desc, dst_desc, attributes, in_place);
-  if (static_cast<int64_t>(buffer.size()) < plan.buffer_bytes()) {
-    const std::string need = std::to_string(plan.buffer_bytes()), have = std::to_string(buffer.size());
-    throw Error(ErrorCode::buffer_too_small,
-                "in-place reorder: the buffer is too small: need " + need + " bytes, have " + have, "buffer", have,
-                need);
-  }
+void run(const InPlacePlan& plan, const Elements& buffer, const RunOptions& options) {
+  // Where the types differ, the buffer's may be either: it holds one before and the other after.
+  const DType src = plan.src().dtype, dst = plan.dst().dtype;
+  const bool is_dst = buffer.dtype() && holds_elements(*buffer.dtype(), dst);
+  const auto bytes = checked_bytes(buffer, is_dst ? dst : src, plan.buffer_bytes(), "in-place reorder", "buffer");
   const int threads = options.threads <= 0 ? default_threads() : std::min(options.threads, default_threads());
   std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes(threads)));
-  run(plan, buffer.data(), scratch, options);
+  run(plan, bytes.data(), scratch, options);
+}
+
+void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, const Elements& buffer,
+                      const Attributes& attributes, const RunOptions& options, const InPlaceOptions& in_place) {
+  run(InPlacePlan::make(src_desc, dst_desc, attributes, in_place), buffer, options);
 }
 
 }  // namespace relayout::cpu

@@ -3,7 +3,7 @@
 //     std::vector<float> matrix(4096 * 4096);
 //     const TensorDesc ab(Format::parse("ab").bind({4096, 4096}), DType::f32);
 //     const TensorDesc ba(Format::parse("ba").bind({4096, 4096}), DType::f32);
-//     cpu::reorder_in_place(ab, ba, std::as_writable_bytes(std::span(matrix)));
+//     cpu::reorder_in_place(ab, ba, matrix);
 //
 // Results are bit-equal on every ISA and thread count, and to a reorder from a copy.
 #pragma once
@@ -21,10 +21,14 @@ namespace relayout::cpu {
 /// Allocates nothing but what the thread pool does.
 void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, const RunOptions& options = {}) noexcept;
 
-/// The checked form: makes the plan, allocates its scratch for all threads, and runs it. Errors: buffer_too_small,
-/// which names the bytes needed and given, and those of InPlacePlan::make, such as `unsupported` where there is no
-/// in-place plan.
-void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, std::span<std::byte> buffer,
+/// The checked form: takes a vector, an array or a span, of elements or of bytes (core/elements.h), and allocates the
+/// scratch for all threads. Errors: invalid_argument where elements are of neither side's type, with the types;
+/// buffer_too_small, which names the bytes needed and given.
+void run(const InPlacePlan& plan, const Elements& buffer, const RunOptions& options = {});
+
+/// Makes the plan and runs it in the checked form. Errors: those of run() and of InPlacePlan::make, such as
+/// `unsupported` where there is no in-place plan.
+void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, const Elements& buffer,
                       const Attributes& attributes = {}, const RunOptions& options = {},
                       const InPlaceOptions& in_place = {});
 

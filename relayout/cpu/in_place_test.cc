@@ -192,6 +192,22 @@ TEST(InPlace, CheckedCall) {
   EXPECT_EQ(InPlacePlan::make(desc("ab", {0, 5}), desc("ba", {0, 5})).scratch_bytes(), 0);
 }
 
+TEST(InPlace, TakesTypedElements) {
+  std::vector<float> matrix{1, 2, 3, 4};
+  reorder_in_place(desc("ab", {2, 2}), desc("ba", {2, 2}), matrix);
+  EXPECT_EQ(matrix, (std::vector<float>{1, 3, 2, 4}));
+  std::vector<int32_t> integers{1, 2, 3, 4};
+  const Error wrong = error_of([&] { reorder_in_place(desc("ab", {2, 2}), desc("ba", {2, 2}), integers); });
+  EXPECT_EQ(wrong.field() + " " + wrong.value() + " " + wrong.limit(), "buffer s32 f32");
+  // Where the types differ, the buffer's is one of them.
+  const TensorDesc to(desc("ab", {2, 2}).layout, DType::s32);
+  reorder_in_place(desc("ab", {2, 2}), to, matrix);
+  EXPECT_EQ(std::bit_cast<int32_t>(matrix[1]), 3);
+  const TensorDesc from = to;
+  reorder_in_place(from, desc("ab", {2, 2}), matrix);
+  EXPECT_EQ(matrix, (std::vector<float>{1, 3, 2, 4}));
+}
+
 // Where there is scratch for one thread only, a run with more threads gives the same result.
 TEST(InPlace, LessScratchFewerThreads) {
   const TensorDesc src = desc("abcd", {6, 33, 31, 32}), dst = desc("acdb", {6, 33, 31, 32});

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::cpu {
 
 /// The instruction set in use, e.g. "avx512". The best this machine has, unless RELAYOUT_ISA

@@ -89,15 +89,6 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
-void check_size(const char* side, const TensorDesc& desc, std::size_t have) {
-  const int64_t need = desc.span_bytes();
-  if (static_cast<int64_t>(have) >= need) return;
-  throw Error(ErrorCode::buffer_too_small,
-              std::string("reorder: the ") + side + " buffer is too small: need " + std::to_string(need) +
-                  " bytes, have " + std::to_string(have),
-              side, std::to_string(have), std::to_string(need));
-}
-
 }  // namespace
 
 Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Tuning& tuning) {
@@ -115,19 +106,23 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
   run_boxes(context, data.fills(), data.tables(), options);
 }
 
-void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
-             std::span<std::byte> dst, const Attributes& attributes, const RunOptions& options) {
-  const Plan plan = cached_plan(src_desc, dst_desc, attributes);
-  check_size("source", src_desc, src.size());
-  check_size("destination", dst_desc, dst.size());
+void run(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options) {
+  const TensorDesc &src_desc = plan.src(), &dst_desc = plan.dst();
   // Only the bytes that the tensors occupy must not overlap; the rest of the buffers may.
-  const auto src_used = src.first(static_cast<std::size_t>(src_desc.span_bytes()));
-  const auto dst_used = dst.first(static_cast<std::size_t>(dst_desc.span_bytes()));
+  const auto src_used =
+      checked_bytes(src, src_desc, "reorder", "source").first(static_cast<std::size_t>(src_desc.span_bytes()));
+  const auto dst_used =
+      checked_bytes(dst, dst_desc, "reorder", "destination").first(static_cast<std::size_t>(dst_desc.span_bytes()));
   if (overlap(src_used, dst_used)) {
     throw Error(ErrorCode::overlap, "reorder: source and destination share memory", "dst",
                 std::to_string(dst_used.size()) + " bytes", "disjoint buffers");
   }
-  run(plan, src.data(), dst.data(), options);
+  run(plan, src_used.data(), dst_used.data(), options);
+}
+
+void reorder(const TensorDesc& src_desc, const ConstElements& src, const TensorDesc& dst_desc, const Elements& dst,
+             const Attributes& attributes, const RunOptions& options) {
+  run(cached_plan(src_desc, dst_desc, attributes), src, dst, options);
 }
 
 }  // namespace relayout::cpu

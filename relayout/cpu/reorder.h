@@ -3,14 +3,15 @@
 //     TensorDesc src(Format::parse("nchw").bind(dims), DType::f32);
 //     TensorDesc dst(Format::parse("nChw16c").bind(dims), DType::bf16);
 //     Plan plan = cpu::make_plan(src, dst);
-//     cpu::run(plan, src_data, dst_data);
+//     std::vector<float> in(...);                       // src.layout.span() elements
+//     std::vector<uint16_t> out(...);                   // the bits of bf16
+//     cpu::run(plan, in.data(), out.data());            // unchecked
+//     cpu::reorder(src, in, dst, out);                  // types and sizes are checked; plans are kept
 //
 // Results are bit-equal on every ISA and thread count.
 #pragma once
 
-#include <cstddef>
-#include <span>
-
+#include "relayout/core/elements.h"
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/reorder/plan.h"
@@ -28,11 +29,15 @@ Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
 /// even inside a cancelled oneTBB group.
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options = {}) noexcept;
 
-/// The checked form: takes the plan from the plan cache (below), which makes it the first time, and runs it.
-/// Error{buffer_too_small} gives need and have in bytes; Error{overlap} where the buffers share memory; errors of
-/// Plan::make.
-void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
-             std::span<std::byte> dst, const Attributes& attributes = {}, const RunOptions& options = {});
+/// The checked form: takes vectors, arrays and spans, of elements or of bytes (core/elements.h). Errors:
+/// invalid_argument where elements are of another type than the plan's side, with both types; buffer_too_small gives
+/// need and have in bytes; overlap where the buffers share memory.
+void run(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options = {});
+
+/// Takes the plan from the plan cache (below), which makes it the first time, and runs it in the checked form. Errors:
+/// those of run() and of Plan::make.
+void reorder(const TensorDesc& src_desc, const ConstElements& src, const TensorDesc& dst_desc, const Elements& dst,
+             const Attributes& attributes = {}, const RunOptions& options = {});
 
 // The plan cache: reorder() keeps the plans that it made last, so that calling it in a loop does not plan again. It is
 // one for the whole process and may be used from any thread. A plan is used again only for sides and attributes that

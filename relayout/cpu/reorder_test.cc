@@ -50,6 +50,31 @@ TEST(Reorder, CheckedCallRefuses) {
   EXPECT_EQ(b, expected);
 }
 
+// Vectors, arrays and spans of elements go to every checked call, and another type than the description's to none.
+TEST(Reorder, TakesTypedElements) {
+  const TensorDesc src = desc("ab", {2, 3}), dst = desc("ba", {2, 3});
+  const TensorDesc half(dst.layout, DType::bf16);
+  const std::vector<float> in{1, 2, 3, 4, 5, 6};
+  std::array<float, 6> out{};
+  const std::array<float, 6> expected{1, 4, 2, 5, 3, 6};
+  reorder(src, in, dst, out);
+  EXPECT_EQ(out, expected);
+  float matrix[3][2] = {};
+  run(make_plan(src, dst), ConstElements(in), matrix);
+  EXPECT_EQ(matrix[2][0], 3);
+  std::vector<uint16_t> bits(6);
+  reorder(src, std::span(in), half, bits);
+  EXPECT_EQ(bits, (std::vector<uint16_t>{0x3f80, 0x4080, 0x4000, 0x40a0, 0x4040, 0x40c0}));
+  std::vector<int32_t> integers(6);
+  const Error wrong_dst = error_of([&] { reorder(src, in, dst, integers); });
+  EXPECT_EQ(wrong_dst.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(wrong_dst.field() + " " + wrong_dst.value() + " " + wrong_dst.limit(), "destination s32 f32");
+  const Error wrong_src = error_of([&] { reorder(src, integers, half, bits); });
+  EXPECT_EQ(wrong_src.field() + " " + wrong_src.value() + " " + wrong_src.limit(), "source s32 f32");
+  EXPECT_EQ(error_of([&] { run(make_plan(src, dst), in, std::span(out).first(5)); }).code(),
+            ErrorCode::buffer_too_small);
+}
+
 // Conversions by stages: both directions, types of one size, attributes a channel, sums, tails and padding, on two
 // threads, by every ISA.
 TEST(Reorder, PlansForThisMachine) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::cpu {
 
 /// A pool of threads that is not oneTBB's, but belongs to the runtime that the caller's other work uses. Two pools

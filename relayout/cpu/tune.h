@@ -38,9 +38,9 @@ struct TuneOptions {
   TuneCache* cache = nullptr;
   /// A file that keeps results on disk as well; empty for none. It is read where the cache has no result, and written
   /// after measuring.
-  std::filesystem::path file;
+  std::filesystem::path file{};
   /// The caches; those of the machine that this runs on unless given, as in make_plan().
-  std::optional<Machine> machine;
+  std::optional<Machine> machine{};
   /// Where run times come from (stopwatch.h, which is not installed); null: the clocks of the machine.
   Stopwatch* stopwatch = nullptr;
 };

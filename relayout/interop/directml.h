@@ -75,7 +75,7 @@ struct BufferTensor {
   uint32_t flags = 0;
   uint32_t dimension_count = 0;
   std::array<uint32_t, kMaxDimensions> sizes{};
-  std::optional<std::array<uint32_t, kMaxDimensions>> strides;  // nothing: row-major
+  std::optional<std::array<uint32_t, kMaxDimensions>> strides{};  // nothing: row-major
   uint64_t total_bytes = 0;
   uint32_t base_offset_alignment = 0;
   /// Where element (0, 0, ...) lies in the buffer. A description has no field for it: it is the Offset of the

@@ -2,7 +2,7 @@
 //
 //     dlpack::Imported in(managed);                      // takes a DLManagedTensor* or DLManagedTensorVersioned*
 //     const TensorDesc& desc = in.view().desc;           // offsets count from in.data()
-//     cpu::reorder(desc, in.data(), wanted, out);
+//     cpu::run(cpu::make_plan(desc, wanted), in.data(), out.data());
 //
 //     dlpack::VersionedTensor mine = dlpack::exported_versioned(desc, pointer, [keep] {});   // keep: the data's owner
 //     consumer(mine.release());                          // who calls its deleter, which calls the function, once

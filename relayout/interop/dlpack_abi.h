@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::dlpack {
 
 /// DLPACK_MAJOR_VERSION and DLPACK_MINOR_VERSION. Structures of another major version are laid out otherwise.

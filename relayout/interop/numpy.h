@@ -28,13 +28,13 @@ namespace relayout::numpy {
 
 /// The fields of array.__array_interface__, but for the address.
 struct ArrayInterface {
-  Dims shape;
+  Dims shape{};
   /// In bytes; nothing stands for C order, as None does.
-  std::optional<Dims> strides;
+  std::optional<Dims> strides{};
   /// "<f4", "|b1".
-  std::string typestr;
+  std::string typestr{};
   /// array.dtype.name, which may be left empty unless the typestr is that of untyped bytes.
-  std::string dtype_name;
+  std::string dtype_name{};
   /// Of element (0, 0, ...) in its buffer.
   int64_t byte_offset = 0;
 
@@ -44,15 +44,15 @@ struct ArrayInterface {
 /// The fields of a Py_buffer, but for the address, which is that of element (0, 0, ...).
 struct BufferInfo {
   /// In the notation of the module struct: "f", "<i". Empty stands for "B", as NULL does.
-  std::string format;
+  std::string format{};
   int64_t itemsize = 1;
   int64_t ndim = 0;
   /// Bytes of the elements, were they dense.
   int64_t len = 0;
   bool readonly = false;
-  Dims shape;
+  Dims shape{};
   /// In bytes; nothing stands for C order, as NULL does.
-  std::optional<Dims> strides;
+  std::optional<Dims> strides{};
   /// A number of 0 or more makes a dim one of pointers, which no layout has. Empty or negative otherwise.
   Dims suboffsets{};
 };

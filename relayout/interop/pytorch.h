@@ -32,7 +32,7 @@ namespace relayout::pytorch {
 
 /// What a torch.Tensor says of itself. Strides and the offset count elements; neither is negative.
 struct TensorMeta {
-  Dims sizes, strides;
+  Dims sizes{}, strides{};
   int64_t storage_offset = 0;
   DType dtype = DType::f32;
 

@@ -32,7 +32,7 @@ TensorDesc promoted(const TensorDesc& host, const DeviceTensor& tensor) {
   return {mace::promote(tensor.image()->format(), host.layout), host.dtype};
 }
 
-void check_sides(const char* verb, const TensorDesc& host, std::size_t bytes, const DeviceTensor& tensor) {
+void check_sides(const char* verb, const TensorDesc& host, const DeviceTensor& tensor) {
   const std::string verb_text = std::string("opencl: ") + verb + ": ";
   if (host.layout.dims() != tensor.desc().layout.dims())
     throw Error(ErrorCode::invalid_argument,
@@ -44,11 +44,12 @@ void check_sides(const char* verb, const TensorDesc& host, std::size_t bytes, co
                 verb_text + "an image of " + std::string(name(tensor.image()->channel())) + " does not hold " +
                     std::string(name(host.dtype)),
                 "dtype", std::string(name(host.dtype)), std::string(name(tensor.image()->channel())));
-  if (static_cast<int64_t>(bytes) < host.span_bytes())
-    throw Error(ErrorCode::buffer_too_small,
-                verb_text + "the host's tensor has " + std::to_string(bytes) + " bytes, but " +
-                    std::to_string(host.span_bytes()) + " are needed",
-                "bytes", std::to_string(host.span_bytes()), std::to_string(bytes));
+}
+
+/// The bytes that the host's tensor occupies.
+template <typename Side>
+auto used_bytes(const char* operation, const TensorDesc& host, const Side& elements) {
+  return checked_bytes(elements, host, operation, "host's").first(static_cast<std::size_t>(host.span_bytes()));
 }
 
 /// Whether a buffer of this layout holds nothing but elements and padding, from its first byte to its last.
@@ -272,11 +273,11 @@ std::vector<Way> possible_ways(const TensorDesc& host, const DeviceTensor& on_de
   return out;
 }
 
-Way upload(const TensorDesc& src, std::span<const std::byte> bytes, const DeviceTensor& dst,
+Way upload(const TensorDesc& src, const ConstElements& elements, const DeviceTensor& dst,
            const TransferOptions& options) {
   const TensorDesc host = promoted(src, dst);
-  check_sides("upload", host, bytes.size(), dst);
-  bytes = bytes.first(static_cast<std::size_t>(host.span_bytes()));
+  check_sides("upload", host, dst);
+  const auto bytes = used_bytes("opencl: upload", host, elements);
   cpu::cached_plan(host, dst.desc());  // checks that no two elements of the destination share an offset
   RuntimeData& data = dst.runtime().data();
   return take_way(data, 'u', host, dst, options, [&](Way way) {
@@ -296,11 +297,10 @@ Way upload(const TensorDesc& src, std::span<const std::byte> bytes, const Device
   });
 }
 
-Way download(const DeviceTensor& src, const TensorDesc& dst, std::span<std::byte> bytes,
-             const TransferOptions& options) {
+Way download(const DeviceTensor& src, const TensorDesc& dst, const Elements& elements, const TransferOptions& options) {
   const TensorDesc host = promoted(dst, src);
-  check_sides("download", host, bytes.size(), src);
-  bytes = bytes.first(static_cast<std::size_t>(host.span_bytes()));
+  check_sides("download", host, src);
+  const auto bytes = used_bytes("opencl: download", host, elements);
   cpu::cached_plan(src.desc(), host);  // checks that no two elements of the destination share an offset
   RuntimeData& data = src.runtime().data();
   return take_way(data, 'd', host, src, options, [&](Way way) {

@@ -14,10 +14,9 @@
 // does not change a byte.
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <vector>
 
+#include "relayout/core/elements.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/opencl/runtime.h"
 #include "relayout/opencl/ways.h"
@@ -31,19 +30,19 @@ namespace relayout::opencl {
 struct TransferOptions {
   Way way = Way::automatic;
   /// The CPU's threads of a mapped transfer.
-  cpu::RunOptions run;
+  cpu::RunOptions run{};
   /// What measures the ways (cpu/stopwatch.h, which is not installed); null for the system's.
   cpu::Stopwatch* stopwatch = nullptr;
 };
 
-/// Copies a tensor of the host to the device, and waits for it. Returns the way that was taken. Errors:
-/// invalid_argument (other dims), unsupported (a type that the image does not hold; a way that is asked for and is not
-/// one of possible_ways()), buffer_too_small, not_injective (of the destination), limit (no memory on the device), io
-/// (OpenCL's own).
-Way upload(const TensorDesc& src, std::span<const std::byte> bytes, const DeviceTensor& dst,
+/// Copies a tensor of the host, given as elements or as bytes (core/elements.h), to the device, and waits for it.
+/// Returns the way that was taken. Errors: invalid_argument (other dims; elements of another type than `src` says),
+/// unsupported (a type that the image does not hold; a way that is asked for and is not one of possible_ways()),
+/// buffer_too_small, not_injective (of the destination), limit (no memory on the device), io (OpenCL's own).
+Way upload(const TensorDesc& src, const ConstElements& elements, const DeviceTensor& dst,
            const TransferOptions& options = {});
 /// The way back, with the same errors.
-Way download(const DeviceTensor& src, const TensorDesc& dst, std::span<std::byte> bytes,
+Way download(const DeviceTensor& src, const TensorDesc& dst, const Elements& elements,
              const TransferOptions& options = {});
 /// Copies on the device, by Way::kernel or Way::staged; enqueued, and not waited for. Dense buffers of one layout and
 /// type are copied by OpenCL's own copy. Both must belong to one context; where their runtimes have two queues, it

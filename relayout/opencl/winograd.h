@@ -54,8 +54,8 @@ std::vector<float> winograd_filter(const Dims& dims, std::span<const float> filt
 /// before it, as many below and after it as the output needs. MACE's paddings are both sides together; of an odd one
 /// the smaller half is above and before.
 struct WinogradInput {
-  Dims dims;         // n,c,h,w
-  Dims output_dims;  // n,o,h,w; o does not count here
+  Dims dims{};         // n,c,h,w
+  Dims output_dims{};  // n,o,h,w; o does not count here
   int64_t pad_top = 0, pad_left = 0;
 };
 /// The input (n,c,h,w), row-major, as (p,c,t), row-major. Errors: invalid_argument (other dims than four, another n,

@@ -31,7 +31,7 @@ namespace relayout {
 /// One value for all elements (mask 0), or one for every index of the dims whose bit is set in
 /// `mask`, row-major over those dims' logical extents. Empty `values`, with mask 0, is the default.
 struct PerMask {
-  std::vector<double> values;
+  std::vector<double> values{};
   uint32_t mask = 0;
 };
 
@@ -48,12 +48,12 @@ struct Padding {
 };
 
 struct Attributes {
-  PerMask src_scale, dst_scale;  // finite; dst_scale not 0
+  PerMask src_scale{}, dst_scale{};  // finite; dst_scale not 0
   /// Of an integer type within its range; that of an integer destination is a whole number.
-  PerMask src_zero_point, dst_zero_point;
-  PerMask mean;     // finite; src_scale not 0 where there is one
+  PerMask src_zero_point{}, dst_zero_point{};
+  PerMask mean{};   // finite; src_scale not 0 where there is one
   double beta = 0;  // where this is not 0, the old destination is read and added
-  Padding padding;
+  Padding padding{};
 
   /// Whether the formula above is applied, which is more than a change of type.
   bool arithmetic() const {

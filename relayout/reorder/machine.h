@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 
+#include "relayout/cxx20.h"
+
 namespace relayout {
 
 /// What a machine's memory and kernels take on one thread, as cpu::measure_speeds() finds it. Where a number is 0,

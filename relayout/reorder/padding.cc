@@ -29,15 +29,6 @@ Storage<D> stored(const ElementValue& value) {
   return read_element<D>(&bits, 0);
 }
 
-void check_size(const TensorDesc& desc, std::size_t have, const char* what) {
-  const int64_t need = desc.span_bytes();
-  if (static_cast<int64_t>(have) >= need) return;
-  throw Error(ErrorCode::buffer_too_small,
-              std::string(what) + ": the buffer has " + std::to_string(have) + " bytes, but the layout spans " +
-                  std::to_string(need),
-              "data", std::to_string(have), std::to_string(need));
-}
-
 }  // namespace
 
 void fill_padding(const TensorDesc& desc, void* data, const Padding& padding) {
@@ -71,15 +62,15 @@ std::optional<PaddingElement> first_dirty_padding(const TensorDesc& desc, const 
   return out;
 }
 
-void fill_padding(const TensorDesc& desc, std::span<std::byte> data, const Padding& padding) {
-  check_size(desc, data.size(), "fill_padding");
-  fill_padding(desc, static_cast<void*>(data.data()), padding);
+void fill_padding(const TensorDesc& desc, const Elements& data, const Padding& padding) {
+  void* const bytes = checked_bytes(data, desc, "fill_padding", "data").data();
+  fill_padding(desc, bytes, padding);
 }
 
-std::optional<PaddingElement> first_dirty_padding(const TensorDesc& desc, std::span<const std::byte> data,
+std::optional<PaddingElement> first_dirty_padding(const TensorDesc& desc, const ConstElements& data,
                                                   const Padding& padding) {
-  check_size(desc, data.size(), "first_dirty_padding");
-  return first_dirty_padding(desc, static_cast<const void*>(data.data()), padding);
+  const void* const bytes = checked_bytes(data, desc, "first_dirty_padding", "data").data();
+  return first_dirty_padding(desc, bytes, padding);
 }
 
 }  // namespace relayout

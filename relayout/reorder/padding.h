@@ -6,18 +6,16 @@
 //
 //     const TensorDesc desc(Format::parse("nChw8c").bind({2, 17, 5, 4}), DType::f32);
 //     for (float& x : buffer) x = std::exp(x);                       // touches padding: exp(0) is 1
-//     first_dirty_padding(desc, buffer.data())->index;               // 0,17,0,0; its offset is 321
-//     fill_padding(desc, buffer.data());                             // zeros again; elements as they were
+//     first_dirty_padding(desc, buffer)->index;                      // 0,17,0,0; its offset is 321
+//     fill_padding(desc, buffer);                                    // zeros again; elements as they were
 //
 // for_each_run() of core/runs.h is the loop that leaves padding alone. Gaps, which strides leave between elements, are
 // no padding: nothing here reads or writes them.
 #pragma once
 
-#include <cstddef>
 #include <optional>
-#include <span>
 
-#include "relayout/core/layout.h"
+#include "relayout/core/elements.h"
 #include "relayout/reorder/attributes.h"
 
 namespace relayout {
@@ -43,9 +41,11 @@ struct PaddingElement {
 std::optional<PaddingElement> first_dirty_padding(const TensorDesc& desc, const void* data,
                                                   const Padding& padding = {});
 
-/// The same two for a buffer of known size. Error{buffer_too_small} gives need and have in bytes.
-void fill_padding(const TensorDesc& desc, std::span<std::byte> data, const Padding& padding = {});
-std::optional<PaddingElement> first_dirty_padding(const TensorDesc& desc, std::span<const std::byte> data,
+/// The same two, checked: they take vectors, arrays and spans, of elements or of bytes (core/elements.h). Errors,
+/// beside those: invalid_argument where elements are of another type than the tensor, with both types; buffer_too_small
+/// gives need and have in bytes.
+void fill_padding(const TensorDesc& desc, const Elements& data, const Padding& padding = {});
+std::optional<PaddingElement> first_dirty_padding(const TensorDesc& desc, const ConstElements& data,
                                                   const Padding& padding = {});
 
 }  // namespace relayout

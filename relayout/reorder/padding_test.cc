@@ -141,6 +141,13 @@ TEST(Padding, BuffersThatAreTooSmallAreRefused) {
   EXPECT_EQ(error.limit(), "3840");
   EXPECT_EQ(code_of([&] { first_dirty_padding(padded, std::span<const std::byte>(data)); }),
             ErrorCode::buffer_too_small);
+  std::vector<float> elements(960, 1);
+  fill_padding(padded, elements);
+  EXPECT_FALSE(first_dirty_padding(padded, elements));
+  EXPECT_EQ(elements[0], 1);
+  std::vector<int> others(960);
+  EXPECT_EQ(code_of([&] { fill_padding(padded, others); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { first_dirty_padding(padded, others); }), ErrorCode::invalid_argument);
   const TensorDesc empty = desc("nChw8c", {0, 17, 5, 4});
   fill_padding(empty, nullptr);
   EXPECT_FALSE(first_dirty_padding(empty, nullptr));

@@ -14,6 +14,8 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "relayout/solve/problem.h"
 
@@ -79,6 +81,34 @@ struct EncodedProblem {
 /// tensor can need more than 64 groups, or more than 2^16 sets of groups.
 EncodedProblem encode(const LayoutProblem& problem);
 
+/// A question that a search asks now and then: whether it is to stop. Any function without arguments that returns bool.
+/// What it does itself is not inline, as GCC 12 takes a std::function in options for uninitialized in users' programs.
+class StopQuestion {
+ public:
+  StopQuestion() noexcept;
+  template <typename F>
+  requires(std::is_invocable_r_v<bool, F&> && !std::is_same_v<F, StopQuestion>) StopQuestion(F ask)
+      : StopQuestion(Wrapped{std::move(ask)}) {}  // NOLINT: a lambda becomes one by itself
+  StopQuestion(const StopQuestion& other);
+  StopQuestion(StopQuestion&& other) noexcept;
+  StopQuestion& operator=(const StopQuestion& other);
+  StopQuestion& operator=(StopQuestion&& other) noexcept;
+  ~StopQuestion();
+
+  /// Whether there is a question.
+  explicit operator bool() const noexcept;
+  /// Asks it.
+  bool operator()() const;
+
+ private:
+  struct Wrapped {
+    std::function<bool()> ask;
+  };
+  explicit StopQuestion(Wrapped wrapped);
+
+  std::function<bool()> ask_;
+};
+
 struct SolveOptions {
   /// The most entries that one table may have.
   int64_t table_budget = int64_t{1} << 22;
@@ -86,7 +116,7 @@ struct SolveOptions {
   /// is proven. A function that solves several times has this limit for all of them together.
   std::optional<std::chrono::milliseconds> time_limit{};
   /// Called now and then; if it returns true, the search stops as at the time limit.
-  std::function<bool()> stop{};
+  StopQuestion stop{};
 };
 
 struct Solution {

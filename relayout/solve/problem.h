@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::solve {
 
 /// Thrown if no assignment of a problem has a finite cost. Other errors are std::invalid_argument, for a problem that
@@ -38,8 +40,8 @@ using PlacementSet = uint32_t;
 
 struct ProblemChoice {
   /// For each source, the placements of which it reads any one; for each destination, the placement that it writes.
-  std::vector<PlacementSet> src;
-  std::vector<int> dst;
+  std::vector<PlacementSet> src{};
+  std::vector<int> dst{};
   double cost = 0;
   /// The choices of the operation's `hint` with which this one is possible; empty means all of them.
   std::vector<int> with_hint{};
@@ -47,8 +49,8 @@ struct ProblemChoice {
 
 struct ProblemOperation {
   /// Indices of tensors. Each tensor that is read is the destination of one operation, which stands before its readers.
-  std::vector<int> src, dst;
-  std::vector<ProblemChoice> choices;
+  std::vector<int> src{}, dst{};
+  std::vector<ProblemChoice> choices{};
   /// For a backward operation, the index of its forward operation, which stands before it; else -1.
   int hint = -1;
 };
@@ -56,7 +58,7 @@ struct ProblemOperation {
 struct ProblemTensor {
   int placements = 0;
   /// The cost of the reorder from placement i to placement j is at [i * placements + j]; the diagonal is 0.
-  std::vector<double> reorder;
+  std::vector<double> reorder{};
 
   double reorder_cost(int from, int to) const {
     return reorder[static_cast<std::size_t>(from) * static_cast<std::size_t>(placements) +
@@ -65,8 +67,8 @@ struct ProblemTensor {
 };
 
 struct LayoutProblem {
-  std::vector<ProblemTensor> tensors;
-  std::vector<ProblemOperation> operations;
+  std::vector<ProblemTensor> tensors{};
+  std::vector<ProblemOperation> operations{};
 };
 
 /// A reorder between two placements of a tensor.

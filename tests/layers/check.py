@@ -103,6 +103,8 @@ FOREIGN_HEADERS = {"relayout/interop/onednn_desc.h": "oneDNN"}
 BACKEND_WORDS = re.compile(r"brg(conv|emm)|brdgmm|\bjit|avx|sse41|dnnl|_dw\b|nspc|ncsp|\bwino|\"gemm")
 
 UMBRELLA = "relayout/relayout.h"
+# Refuses an older C++; a header of every folder may include it.
+LANGUAGE = "relayout/cxx20.h"
 # The C interface's header, which c/ implements on top of the public headers.
 C_HEADER = "relayout/relayout_c.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -132,15 +134,15 @@ def listed_headers(files, keyword):
 
 
 def public_headers(files):
-    """Headers that are installed: those in HEADERS of each folder's CMakeLists.txt, the umbrella and C's."""
-    return listed_headers(files, "HEADERS") | {UMBRELLA, C_HEADER}
+    """Headers that are installed: those in HEADERS of each folder's CMakeLists.txt, and those beside the folders."""
+    return listed_headers(files, "HEADERS") | {UMBRELLA, LANGUAGE, C_HEADER}
 
 
 def check_umbrella(files, public):
     """Findings where the umbrella lacks a public header (one that is not public is check_file()'s finding), or has one
     that needs a foreign library."""
     included = {include for _, include in INCLUDE.findall(files.get(UMBRELLA, ""))}
-    for header in sorted(public - included - {UMBRELLA, C_HEADER} - FOREIGN_HEADERS.keys()):
+    for header in sorted(public - included - {UMBRELLA, LANGUAGE, C_HEADER} - FOREIGN_HEADERS.keys()):
         yield f"lacks {header}, which is public"
     for header in sorted(included & FOREIGN_HEADERS.keys()):
         yield f"includes {header}, which needs {FOREIGN_HEADERS[header]}"
@@ -154,6 +156,8 @@ def seen_by(path):
 
 def check_library_include(path, folder, include, quoted, public, internal):
     """Findings for one include of a file of relayout/`folder`."""
+    if include == LANGUAGE:
+        return
     if include.startswith("relayout/"):
         target = include.split("/")[1]
         if target != folder and target not in ALLOWED[folder]:

@@ -4,25 +4,39 @@
 // buffers of activations share memory by lifetime.
 //
 //     Model model(graph, optimize(graph, *backend, *costs).plan, *backend);
-//     model.run({{{x_desc, x}}}, {{{y_desc, y}}});
+//     model.run({{{x_desc, x}}}, {{{y_desc, y}}});                 // x and y: vectors, arrays or spans
 #pragma once
 
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "relayout/core/elements.h"
 #include "relayout/graph/plan/backend.h"
 #include "relayout/graph/plan/layout_plan.h"
 
 namespace relayout::execute {
 
 /// A tensor of the caller: the graph's dims in any layout and type. Other layouts and types than planned are converted.
+/// Its memory is a pointer, whose buffer must hold span_bytes(), or a range of elements or of bytes (core/elements.h).
+/// That is checked: Error{invalid_argument} where the elements are of another type, Error{buffer_too_small}.
 struct Source {
+  Source() = default;
+  Source(TensorDesc desc_, const void* data_) : desc(std::move(desc_)), data(data_) {}
+  Source(TensorDesc desc_, const ConstElements& elements)
+      : desc(std::move(desc_)), data(checked_bytes(elements, desc, "model", "source").data()) {}
+
   TensorDesc desc;
   const void* data = nullptr;
 };
 struct Destination {
+  Destination() = default;
+  Destination(TensorDesc desc_, void* data_) : desc(std::move(desc_)), data(data_) {}
+  Destination(TensorDesc desc_, const Elements& elements)
+      : desc(std::move(desc_)), data(checked_bytes(elements, desc, "model", "destination").data()) {}
+
   TensorDesc desc;
   void* data = nullptr;
 };

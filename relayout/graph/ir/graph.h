@@ -68,6 +68,7 @@
 #include <variant>
 #include <vector>
 
+#include "relayout/core/elements.h"
 #include "relayout/core/format.h"
 
 namespace relayout::graph {
@@ -281,7 +282,7 @@ struct GatherAttributes {
 };
 /// The unknown operator's name, and the dims of its destinations, as far as they are known.
 struct BarrierAttributes {
-  std::string operation;
+  std::string operation{};
   std::vector<Dims> dims{};
 };
 
@@ -296,8 +297,8 @@ using NodeAttributes =
 using ConstantData = std::shared_ptr<const std::vector<std::byte>>;
 
 struct Tensor {
-  std::string name;
-  Dims dims;
+  std::string name{};
+  Dims dims{};
   DType dtype = DType::f32;
   /// The layout that a user fixed. Without one the planner chooses (`any`).
   std::optional<Layout> layout{};
@@ -308,11 +309,11 @@ struct Tensor {
 };
 
 struct Node {
-  std::string name;
+  std::string name{};
   Kind kind = Kind::eltwise;
   Pass pass = Pass::forward_inference;
-  NodeAttributes attributes;
-  std::vector<TensorId> src, dst;
+  NodeAttributes attributes{};
+  std::vector<TensorId> src{}, dst{};
   /// The forward node of a backward node; its pass is forward_training.
   NodeId hint = kNone;
 
@@ -343,9 +344,11 @@ struct Graph {
   /// A tensor that is given at run time. `format` fixes its layout.
   TensorId input(std::string name, const Dims& dims, DType dtype = DType::f32,
                  const std::optional<Format>& format = {});
-  /// A constant of row-major values. Error{invalid_argument} if their number does not fit the dims.
+  /// A constant of row-major values. Error{invalid_argument} if their number does not fit the dims, or elements
+  /// (core/elements.h) are of another type.
   TensorId constant(std::string name, const Dims& dims, std::span<const float> values);
   TensorId constant(std::string name, const Dims& dims, DType dtype, ConstantData data);
+  TensorId constant(std::string name, const Dims& dims, DType dtype, const ConstElements& values);
   /// Makes a tensor an output. `format` fixes its layout. `name` is the output's name; if empty, the tensor's name
   /// counts.
   void output(TensorId tensor, const std::optional<Format>& format = {}, std::string name = {});

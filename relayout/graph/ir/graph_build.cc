@@ -79,6 +79,13 @@ TensorId Graph::constant(std::string name, const Dims& dims, DType dtype, Consta
   return append(*this, {.name = std::move(name), .dims = dims, .dtype = dtype, .data = std::move(data)});
 }
 
+TensorId Graph::constant(std::string name, const Dims& dims, DType dtype, const ConstElements& values) {
+  const auto bytes =
+      checked_bytes(values, dtype, bytes_of(name, dims, dtype), "constant '" + escaped(name) + "'", "data");
+  return constant(std::move(name), dims, dtype,
+                  std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
+}
+
 const std::string& Graph::output_name(std::size_t i) const {
   return i < output_names.size() && !output_names[i].empty() ? output_names[i] : tensor(outputs[i]).name;
 }

@@ -20,7 +20,7 @@ namespace relayout::graph {
 /// that are transformed (Winograd), packed for a recurrent cell, or stored with compensation terms of int8 products. It
 /// is a token: only the backend that gave it reorders into it and out of it. Only constants have such formats.
 struct Opaque {
-  std::string backend, name;  // "onednn 2.6.3", "s8s8_compensation"
+  std::string backend{}, name{};  // "onednn 2.6.3", "s8s8_compensation"
   int64_t bytes = 0;
   /// Equal for equal formats, in every process.
   uint64_t hash = 0;
@@ -30,8 +30,8 @@ struct Opaque {
 /// A program of the backend that can run a node, with the layout of each operand: sources, then destinations, and
 /// nothing for an operand that is absent.
 struct Implementation {
-  std::string name;  // as the backend calls it
-  std::vector<std::optional<Layout>> src, dst;
+  std::string name{};  // as the backend calls it
+  std::vector<std::optional<Layout>> src{}, dst{};
   /// A slow implementation, which the backend has so that every node runs. It is chosen only where there is no other.
   bool reference = false;
   /// By source: its opaque format, if it has one; `src` then has the row-major layout that it is reordered from. Empty

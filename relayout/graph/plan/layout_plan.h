@@ -18,7 +18,7 @@ using CopyId = int;
 /// A tensor in one layout.
 struct Copy {
   TensorId tensor = kNone;
-  Layout layout;
+  Layout layout{};
   /// The backend's format, if the copy is in one; `layout` is then row-major, and says nothing but the dims.
   std::optional<Opaque> opaque{};
   /// The copy from which a reorder makes this one; kNone for graph inputs, constants, views and what a node writes.
@@ -33,10 +33,10 @@ struct Copy {
 
 struct PlannedNode {
   /// The backend's name of the implementation; "view" for a node that costs nothing, "barrier" for one that cannot run.
-  std::string implementation;
+  std::string implementation{};
   bool reference = false;
   /// The copy of each operand; kNone where absent.
-  std::vector<CopyId> src, dst;
+  std::vector<CopyId> src{}, dst{};
   /// As in Implementation.
   bool rounds_more = false;
 };

@@ -105,7 +105,8 @@ std::vector<std::byte> store(std::span<const double> values, DType dtype) {
   throw Error(ErrorCode::internal, "reference: unknown element type", "dtype");
 }
 
-Values load(std::span<const std::byte> bytes, DType dtype, int64_t count) {
+Values load(const ConstElements& elements, DType dtype, int64_t count) {
+  const auto bytes = checked_bytes(elements, dtype, 0, "reference", "source");
   const std::optional<int64_t> need = bytes_for(dtype, count);
   if (count < 0 || !need || *need > static_cast<int64_t>(bytes.size())) {
     throw Error(ErrorCode::invalid_argument,

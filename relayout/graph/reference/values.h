@@ -10,8 +10,9 @@ using Values = std::vector<double>;
 
 /// The values of a constant.
 Values values_of(const Tensor& constant);
-/// Values rounded to a type and stored row-major, and back.
+/// Values rounded to a type and stored row-major, and back, from elements or bytes (core/elements.h). Errors of load():
+/// invalid_argument (elements of another type; fewer than `count`).
 std::vector<std::byte> store(std::span<const double> values, DType dtype);
-Values load(std::span<const std::byte> bytes, DType dtype, int64_t count);
+Values load(const ConstElements& elements, DType dtype, int64_t count);
 
 }  // namespace relayout::graph

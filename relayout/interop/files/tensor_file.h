@@ -62,12 +62,12 @@ struct StoredTensor {
 
 /// A tensor to be written.
 struct TensorSpec {
-  std::string name;  // .npz member, safetensors key; a default where empty
+  std::string name{};  // .npz member, safetensors key; a default where empty
   DType dtype = DType::f32;
-  Dims shape;  // the physical array, outermost axis first
+  Dims shape{};  // the physical array, outermost axis first
   /// Kept by formats that can (safetensors' metadata).
-  std::optional<Format> layout;
-  std::optional<Dims> dims;
+  std::optional<Format> layout{};
+  std::optional<Dims> dims{};
 };
 
 /// A key and its value.

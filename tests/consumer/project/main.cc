@@ -26,7 +26,7 @@ bool reorders() {
   cpu::clear_plan_cache();
   for (int turn = 0; turn < 2; ++turn) {
     out.fill(-1);
-    cpu::reorder(src, std::as_bytes(std::span(in)), dst, std::as_writable_bytes(std::span(out)));
+    cpu::reorder(src, in, dst, out);
     for (std::size_t c = 0; c < 3; ++c) {
       for (std::size_t p = 0; p < 4; ++p) {
         if (out[p * 3 + c] != in[c * 4 + p]) return check(false, "an element after the reorder");
@@ -85,7 +85,7 @@ bool plans_a_model() {
   const TensorDesc nchw(Format::parse("nchw").bind(dims), DType::f32),
       nhwc(Format::parse("nhwc").bind(dims), DType::f32);
   execute::Model model(g, best.plan, *backend);
-  model.run({{{nchw, in.data()}}}, {{{nhwc, out.data()}}});
+  model.run({{{nchw, in}}}, {{{nhwc, out}}});
   return check(out[0] == 0 && out[1] == 5 && out[3] == 2 && out[11] == 0, "the run of a model");
 }
 
