@@ -116,14 +116,17 @@ def load(path: PathLike, name: Optional[str] = None, *, dtype: Any = None) -> Un
     return out
 
 
-def save(path: PathLike, x: Any, *, name: str = "", layout: Optional[str] = None, dims: Optional[Sequence[int]] = None,
+def save(path: Any, x: Any, *, name: str = "", layout: Optional[str] = None, dims: Optional[Sequence[int]] = None,
          metadata: Optional[Mapping[str, str]] = None, overwrite: bool = False) -> None:
     """Writes an array, in the format that the path's extension names; it appears whole or not at all.
 
     x: an array of any library, or for .npz and .safetensors a dict of arrays. layout, dims: the layout expression that
     the array's shape is the physical array of, and the tensor's own dims; .safetensors keeps them, and a dict's tensors
-    of files keep theirs. metadata: texts by keys that .safetensors keeps as well.
+    of files keep theirs. metadata: texts by keys that .safetensors keeps as well. As with torch.save and the package
+    safetensors, the arrays may come first: save({"w": w}, path).
     """
+    if isinstance(x, (str, bytes, os.PathLike)) and not isinstance(path, (str, bytes, os.PathLike)):
+        path, x = x, path
     extension = os.path.splitext(os.fsdecode(path))[1].lower()
     if metadata is not None and extension != ".safetensors":
         raise InvalidArgumentError("only .safetensors has metadata", "path", repr(path), ".safetensors")

@@ -186,6 +186,19 @@ def test_names_that_are_not_there(tmp_path):
             file[wrong]
 
 
+def test_arrays_before_the_path(tmp_path):
+    arrays = {"w": np.arange(6.0).reshape(2, 3), "b": np.arange(3, dtype="i4")}
+    path = tmp_path / "first.safetensors"
+    relayout.save(arrays, path, metadata={"format": "pt"})
+    assert relayout.open(path).metadata == {"format": "pt"}
+    for name, x in relayout.load(path).items():
+        np.testing.assert_array_equal(x, arrays[name])
+    relayout.save(arrays["w"], str(tmp_path / "w.npy"))
+    np.testing.assert_array_equal(np.load(tmp_path / "w.npy"), arrays["w"])
+    with pytest.raises(TypeError, match="PathLike"):
+        relayout.save(arrays, arrays)
+
+
 def test_metadata(tmp_path):
     path = tmp_path / "x.safetensors"
     arrays = {"b": np.arange(3, dtype="u1"), "w": np.arange(4.0), "\u00fc": small("int4", (3,))}
