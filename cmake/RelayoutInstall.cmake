@@ -10,7 +10,9 @@ foreach(folder IN LISTS folders)
   target_link_libraries(relayout_relayout INTERFACE relayout::${folder})
 endforeach()
 install(TARGETS relayout_relayout EXPORT relayoutTargets)
-install(FILES ${PROJECT_SOURCE_DIR}/relayout/relayout.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/relayout)
+install(FILES ${PROJECT_SOURCE_DIR}/relayout/relayout.h ${PROJECT_SOURCE_DIR}/relayout/cxx20.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/relayout)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # One line of relayoutConfig.cmake for a library target that one of ours links.
 function(relayout_find_line library out)

@@ -2,6 +2,8 @@
 #include "relayout/cpu/threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -167,6 +169,26 @@ TEST(Threads, RunsInsideAnArena) {
 }
 
 #endif
+
+// A child has none of the threads that its parent started; the one that it has does all of the work.
+TEST(Threads, AForkedChildReorders) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer ends a child that starts threads";
+#endif
+  const TensorDesc src = test::desc("nchw", {4, 64, 56, 56}), dst = test::desc("nhwc", {4, 64, 56, 56});
+  const std::vector<std::byte> in = test::counting(src.span_bytes());
+  std::vector<std::byte> parents(in.size()), childs(in.size());
+  reorder(src, in, dst, parents);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    reorder(src, in, dst, childs);
+    ::_exit(childs == parents ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
 
 }  // namespace
 }  // namespace relayout::cpu
