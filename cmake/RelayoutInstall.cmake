@@ -51,3 +51,4 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/relayoutConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/relayoutConfig.cmake ${PROJECT_BINARY_DIR}/relayoutConfigVersion.cmake
   DESTINATION ${package_dir})
 install(EXPORT relayoutTargets NAMESPACE relayout:: DESTINATION ${package_dir})
+include(RelayoutPkgConfig)

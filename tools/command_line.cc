@@ -51,6 +51,41 @@ Error unknown_flag_error(const std::string& text, const CLI::App* verb, const CL
           escaped(flag)};
 }
 
+/// The texts of "{a,b}" at the end of a type's name, where CLI11 puts the values of one_of().
+std::vector<std::string> listed_values(const std::string& type) {
+  std::vector<std::string> out;
+  const std::size_t open = type.find('{');
+  if (open == std::string::npos || !type.ends_with('}')) return out;
+  std::istringstream list(type.substr(open + 1, type.size() - open - 2));
+  for (std::string value; std::getline(list, value, ',');) out.push_back(value);
+  return out;
+}
+
+OptionText text_of(const CLI::Option& option) {
+  OptionText out;
+  out.operand = option.get_positional();
+  if (out.operand) {
+    out.names = {option.get_name(true)};
+  } else {
+    for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
+  }
+  const std::string type = option.get_type_name();
+  out.values = listed_values(type);
+  out.type = type.substr(0, out.values.empty() ? std::string::npos : type.find(':'));
+  out.required = option.get_required();
+  out.value = option.get_items_expected_max() > 0 && !type.empty();
+  out.optional_value = out.value && option.get_items_expected_min() == 0;
+  out.help = option.get_description();
+  return out;
+}
+
+VerbText text_of(const CLI::App& app) {
+  VerbText out{app.get_name(), app.get_description(), app.get_footer()};
+  for (const CLI::Option* option : app.get_options()) out.options.push_back(text_of(*option));
+  return out;
+}
+
 }  // namespace
 
 CommandOption& CommandOption::required() {
@@ -139,6 +174,21 @@ Command CommandLine::add_verb(const std::string& verb, const std::string& descri
 std::vector<std::string> CommandLine::verbs() const {
   std::vector<std::string> out;
   for (const Command& command : commands_) out.push_back(command.app_->get_name());
+  return out;
+}
+
+std::optional<std::string> CommandLine::help(const std::string& verb) const {
+  // CLI11's help() of the whole is that of the verb that was parsed.
+  if (verb.empty()) return app_->get_formatter()->make_help(app_.get(), app_->get_name(), CLI::AppFormatMode::Normal);
+  for (const Command& command : commands_) {
+    if (command.app_->get_name() == verb) return command.app_->help(app_->get_name());
+  }
+  return std::nullopt;
+}
+
+std::vector<VerbText> CommandLine::texts() const {
+  std::vector<VerbText> out{text_of(*app_)};
+  for (const Command& command : commands_) out.push_back(text_of(*command.app_));
   return out;
 }
 

@@ -88,6 +88,26 @@ struct Parsed {
   std::optional<Error> error{};
 };
 
+/// A flag or an operand as the help has it.
+struct OptionText {
+  /// "-o", "--out"; of an operand its name alone, "MODEL".
+  std::vector<std::string> names;
+  bool operand = false, required = false;
+  /// Whether a value follows, and whether it need not: then it follows "=".
+  bool value = false, optional_value = false;
+  /// What the value is: "TEXT", "INT", "INT:0 to 1024"; empty where any text is or none.
+  std::string type{};
+  /// The only values that it may have; empty where there are others.
+  std::vector<std::string> values{};
+  std::string help{};
+};
+
+/// A verb as its help has it; the options include --help.
+struct VerbText {
+  std::string name, description, footer;
+  std::vector<OptionText> options{};
+};
+
 /// The version of the library that parses, for `relayout doctor`.
 std::string_view command_line_version();
 
@@ -102,6 +122,12 @@ class CommandLine {
 
   Command add_verb(const std::string& verb, const std::string& description, const std::string& footer);
   std::vector<std::string> verbs() const;
+  /// What `relayout VERB --help` prints; of an empty verb, what `relayout --help` does. Nothing if there is no such
+  /// verb.
+  std::optional<std::string> help(const std::string& verb) const;
+  /// The whole command first, whose options it has without a verb, then each verb. It is what manual pages and
+  /// completions are written from.
+  std::vector<VerbText> texts() const;
   Parsed parse(int argc, char** argv);
 
  private:

@@ -98,6 +98,8 @@ Verb add_run(CommandLine& line);
 Verb add_any(CommandLine& line);
 Verb add_tags(CommandLine& line);
 Verb add_doctor(CommandLine& line);
+Verb add_help(CommandLine& line);
+Verb add_completion(CommandLine& line);
 
 /// A subcommand with its description, examples and --json.
 std::pair<Command, std::shared_ptr<bool>> add_verb(CommandLine& line, const std::string& verb,

@@ -19,12 +19,6 @@ using graph::TensorId;
 /// The kinds that are primitives: views move nothing, and the others have no layouts to choose from.
 constexpr int kKinds = static_cast<int>(Kind::reorder) + 1;
 
-std::string kind_names() {
-  std::string out;
-  for (int k = 0; k < kKinds; ++k) out += (k > 0 ? ", " : "") + std::string(name(static_cast<Kind>(k)));
-  return out;
-}
-
 Kind kind_of(const std::string& text) {
   std::vector<std::string_view> names;
   for (int k = 0; k < kKinds; ++k) names.push_back(name(static_cast<Kind>(k)));
@@ -190,6 +184,12 @@ void finish_primitive(Graph& graph, const PrimitiveFlags& flags) {
 }
 
 }  // namespace
+
+std::string kind_names() {
+  std::string out;
+  for (int k = 0; k < kKinds; ++k) out += (k > 0 ? ", " : "") + std::string(name(static_cast<Kind>(k)));
+  return out;
+}
 
 void add_primitive_flags(Command& command, PrimitiveFlags& flags) {
   command.add_option("KIND", flags.kind, "The primitive: " + kind_names()).required();

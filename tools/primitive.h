@@ -30,6 +30,8 @@ struct PrimitiveFlags {
   int64_t projection = 0;
 };
 void add_primitive_flags(Command& command, PrimitiveFlags& flags);
+/// "convolution, deconvolution, ...": the kinds.
+std::string kind_names();
 
 /// The graph: node 0 is the primitive; with `training` its backward nodes follow, and what else they need. Errors:
 /// usage (an unknown kind or key, a value that is none, dims that do not fit), and unsupported (a kind without

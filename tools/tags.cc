@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tools/common.h"
+#include "tools/known_values.h"
 
 namespace relayout::tools {
 namespace {
@@ -130,6 +131,20 @@ int run(const Options& options, bool json) {
 }
 
 }  // namespace
+
+std::vector<std::string> layout_names() {
+  std::vector<std::string> out;
+  for (int rank = kMaxDims; rank >= 1; --rank) {
+    const std::vector<std::string> names = plain_names(rank);
+    out.insert(out.begin(), names.begin(), names.end());
+  }
+  out.insert(out.end(), std::begin(kBlockedExamples), std::end(kBlockedExamples));
+  out.insert(out.end(), std::begin(kRankFree), std::end(kRankFree));
+  out.insert(out.end(), {"contiguous", "channels_last", "channels_last_3d"});
+  const std::vector<std::string> notations = notation_names();
+  out.insert(out.end(), notations.begin(), notations.end());
+  return out;
+}
 
 Verb add_tags(CommandLine& line) {
   auto [command, json] = add_verb(line, "tags", "List the names of layouts, each with its tag in the letters a to l",

@@ -1,6 +1,7 @@
 // The verbs that plan and run models, in a build without the planner (RELAYOUT_PLANNER=OFF), as that of `pip install`:
 // each says how to get it.
 #include "tools/check_saved_plan.h"
+#include "tools/known_values.h"
 
 namespace relayout::tools {
 namespace {
@@ -31,5 +32,7 @@ void add_saved_plan_options(Command&, ModelFlags&) {}
 int check_saved_plan(const std::string&, const ModelFlags&, bool) {
   throw Failure(kUnsupported, without_planner("check PLAN"));
 }
+
+std::vector<std::string> planner_values(std::string_view) { return {}; }
 
 }  // namespace relayout::tools

@@ -5,6 +5,7 @@ import any_primitive
 import any_verb
 import bench
 import check
+import completion
 import convert
 import layouts
 import outputs
@@ -12,7 +13,7 @@ import plan
 import plan_costs
 import winograd
 
-MODULES = (any_primitive, any_verb, bench, check, convert, layouts, outputs, plan, plan_costs, winograd)
+MODULES = (any_primitive, any_verb, bench, check, completion, convert, layouts, outputs, plan, plan_costs, winograd)
 PARTS = {module.__name__: module.ALL for module in MODULES}
 
 

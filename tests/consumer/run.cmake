@@ -21,19 +21,23 @@ step(${WORK}/build/consumer)
 step(${WORK}/build/consumer_core)
 # One has the C interface, from its shared library.
 step(${WORK}/build/consumer_c)
-# The same, found by pkg-config, where that is installed.
+# Programs that find the C interface and the C++ library by pkg-config, where that is installed.
 find_program(pkg_config NAMES pkg-config pkgconf)
 file(GLOB_RECURSE pc_file ${WORK}/prefix/*/relayout.pc)
+function(build_by_pkg_config module source)
+  execute_process(COMMAND ${pkg_config} --cflags --libs ${module} OUTPUT_VARIABLE flags
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  step(${COMPILER} -std=c++20 ${PROJECT}/${source} -o ${WORK}/build/by_${module} ${flags}
+    -Wl,-rpath,${library_folder})
+  step(${WORK}/build/by_${module})
+endfunction()
 if(pkg_config AND NOT SANITIZE)
   cmake_path(GET pc_file PARENT_PATH pc_folder)
-  set(ENV{PKG_CONFIG_PATH} ${pc_folder})
-  execute_process(COMMAND ${pkg_config} --cflags --libs relayout OUTPUT_VARIABLE c_flags
-    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(c_flags UNIX_COMMAND "${c_flags}")
   cmake_path(GET pc_folder PARENT_PATH library_folder)
-  step(${COMPILER} ${PROJECT}/c_interface.cc -o ${WORK}/build/by_pkg_config ${c_flags}
-    -Wl,-rpath,${library_folder})
-  step(${WORK}/build/by_pkg_config)
+  set(ENV{PKG_CONFIG_PATH} ${pc_folder})
+  build_by_pkg_config(relayout c_interface.cc)
+  build_by_pkg_config(relayout-cpp main.cc)
 endif()
 # One has oneDNN's own types, where oneDNN is installed.
 if(EXISTS ${WORK}/build/consumer_onednn)

@@ -1,0 +1,38 @@
+# What the build goes without, said once at the end of configuring: a line for each missing library with its Debian
+# packages and all that it costs.
+#
+#   relayout_missing(CLI11 DEBIAN libcli11-dev COSTS "the whole command")
+#   relayout_report_missing()
+#
+# Folders call the first where they find that a library is missing, also several for one library.
+function(relayout_missing library)
+  cmake_parse_arguments(ARG "" "COSTS" "DEBIAN" ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY RELAYOUT_MISSING ${library})
+  set_property(GLOBAL APPEND PROPERTY RELAYOUT_MISSING_COSTS_${library} "${ARG_COSTS}")
+  set_property(GLOBAL PROPERTY RELAYOUT_MISSING_PACKAGES_${library} ${ARG_DEBIAN})
+endfunction()
+
+function(relayout_report_missing)
+  get_property(libraries GLOBAL PROPERTY RELAYOUT_MISSING)
+  if(NOT libraries)
+    message(STATUS "All libraries that relayout can use are here")
+    return()
+  endif()
+  list(REMOVE_DUPLICATES libraries)
+  set(all "")
+  set(lines "")
+  foreach(library IN LISTS libraries)
+    get_property(costs GLOBAL PROPERTY RELAYOUT_MISSING_COSTS_${library})
+    get_property(packages GLOBAL PROPERTY RELAYOUT_MISSING_PACKAGES_${library})
+    list(APPEND all ${packages})
+    list(JOIN costs ", no " costs)
+    list(JOIN packages " " packages)
+    list(APPEND lines "relayout: no ${costs} without ${library} (${packages})")
+  endforeach()
+  list(REMOVE_DUPLICATES all)
+  list(JOIN all " " all)
+  foreach(line IN LISTS lines)
+    message(STATUS "${line}")
+  endforeach()
+  message(STATUS "relayout: on Debian and Ubuntu, apt install ${all} brings these")
+endfunction()
