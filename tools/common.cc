@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 
+#include "relayout/core/nearest.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/interop/directml.h"
 
@@ -107,53 +107,12 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-/// NumPy's (ml_dtypes') spelling of a type: float, bfloat, int or uint and its bits.
-std::optional<DType> find_numpy_dtype(std::string_view text) {
-  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"float", "f"}, {"bfloat", "bf"}, {"int", "s"}, {"uint", "u"}};
-  if (text == "bool_") return DType::boolean;
-  // ml_dtypes has one with infinities, too, by the name without the end.
-  if (text == "float8_e4m3fn") return DType::f8_e4m3;
-  if (text == "float8_e4m3") return std::nullopt;
-  for (const auto& [long_kind, kind] : kKinds) {
-    if (!text.starts_with(long_kind)) continue;
-    const std::optional<DType> found = find_dtype(std::string(kind) + std::string(text.substr(long_kind.size())));
-    if (found && bits(*found) >= 8) return found;
-  }
-  return std::nullopt;
-}
-
 char lower(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch; }
-
-/// Insertions, deletions and replacements that lead from one text to the other, case aside.
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (lower(a[i]) != lower(b[j]));
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j + 1] + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
 
 }  // namespace
 
 std::string_view nearest(std::string_view text, std::span<const std::string_view> names) {
-  std::string_view best;
-  // Up to a third of the letters may be wrong; a text that is far too long is near nothing.
-  std::size_t least = std::min<std::size_t>(text.size() / 3, 3) + 1;
-  for (std::string_view name : names) {
-    if (text.size() > name.size() + 3) continue;
-    if (const std::size_t apart = edits(text, name); apart < least) {
-      best = name;
-      least = apart;
-    }
-  }
-  return best;
+  return relayout::nearest(text, names);
 }
 
 Format layout_argument(const std::string& text) {
@@ -165,18 +124,12 @@ Dims dims_argument(const std::string& text, std::string_view flag) {
 }
 
 DType dtype_argument(const std::string& text, std::string_view flag) {
-  if (const std::optional<DType> type = find_numpy_dtype(text)) return *type;
   return from_command_line([&] {
     try {
       return parse_dtype(text);
     } catch (const Error& error) {
       std::string message = error.message();
       if (message.starts_with("dtype: ")) message.erase(0, 7);
-      std::vector<std::string_view> names;
-      for (DType dtype : all_dtypes()) names.push_back(name(dtype));
-      if (const std::string_view near = nearest(text, names); !near.empty()) {
-        message += fmt::format("; did you mean {}?", near);
-      }
       throw Error(error.code(), fmt::format("{}: {}", flag, message), std::string(flag), error.value(), error.limit());
     }
   });

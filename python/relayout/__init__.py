@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from ._arrays import empty, reorder_in_place, transpose
 from ._convert import convert, plan_conversion
+from ._convert_file import convert_file
 from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, InternalError, InvalidArgumentError,
                       LimitError, MissingTensorError, NeedsCopyError, NotInjectiveError, OverlapError, ParseError,
                       SizeOverflowError, StoppedError, UnsupportedError)
 from ._files import File, load, open, save
-from ._layout import Layout, layout, layout_of
+from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
 from ._native import (SYSTEMS, Buffer, Conversion, available_isas, clear_plan_cache, contiguous, copy, default_threads,
                       interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
+from . import _signatures  # noqa: F401 - classes get theirs
 
 if TYPE_CHECKING:
     from . import opencl as opencl, testing as testing
@@ -33,11 +35,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SYSTEMS", "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
-    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingTensorError", "Model", "NeedsCopyError",
-    "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError", "UnsupportedError",
-    "available_isas", "clear_plan_cache", "contiguous", "convert", "copy", "default_threads", "empty", "interop",
-    "isa", "layout", "layout_of", "load", "open", "plan", "plan_cache", "plan_conversion", "rearrange",
-    "reorder_in_place", "run", "save", "set_isa", "transpose",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingTensorError", "Model",
+    "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError",
+    "UnsupportedError", "available_isas", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy",
+    "default_threads", "empty", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open",
+    "overlaps", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run", "save", "set_isa",
+    "transpose",
 ]
 
 _SUBMODULES = ("opencl", "testing")

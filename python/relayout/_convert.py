@@ -12,7 +12,7 @@ import atexit
 import functools
 import operator
 import sys
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ._typing import NumPy, NumPyLike, OtherT, OutT
 
 LayoutLike = Union[str, Layout]
+#: A function of the bytes that are done and of all.
+Progress = Callable[[int, int], Any]
 #: One number, or an array that broadcasts to the tensor's dims: extent 1 or the dim's.
 Numbers = Any
 
@@ -46,6 +48,7 @@ def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], sha
 
 # At exit modules go in an order in which objects of C++ could outlive their classes.
 atexit.register(_plan.cache_clear)
+atexit.register(_native.forget_conversions)
 
 
 def _exact_float(number: Union[int, float], name: str) -> float:
@@ -147,7 +150,8 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
 def convert(x: NumPyLike, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
-            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> NumPy:
+            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...,
+            progress: Optional[Progress] = ...) -> NumPy:
     ...
 
 
@@ -155,7 +159,8 @@ def convert(x: NumPyLike, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Se
 def convert(x: OtherT, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
-            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> OtherT:
+            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...,
+            progress: Optional[Progress] = ...) -> OtherT:
     ...
 
 
@@ -163,7 +168,8 @@ def convert(x: OtherT, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Seque
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
-            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> Any:
+            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...,
+            progress: Optional[Progress] = ...) -> Any:
     ...
 
 
@@ -171,14 +177,16 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
-            beta: float = ..., padding: Optional[float] = ..., out: OutT, threads: int = ...) -> OutT:
+            beta: float = ..., padding: Optional[float] = ..., out: OutT, threads: int = ...,
+            progress: Optional[Progress] = ...) -> OutT:
     ...
 
 
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,
             dtype: Any = None, scale: Numbers = None, dst_scale: Numbers = None, zero_point: Numbers = None,
             dst_zero_point: Numbers = None, mean: Numbers = None, std: Numbers = None, beta: float = 0.0,
-            padding: Optional[float] = 0, out: Any = None, threads: int = 0) -> Any:
+            padding: Optional[float] = 0, out: Any = None, threads: int = 0,
+            progress: Optional[Progress] = None) -> Any:
     """The elements of x, which lie as `src` says, as an array in which they lie as `dst` says.
 
     x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
@@ -196,42 +204,61 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     std=[58.395, 57.12, 57.375].
     padding: what padding holds in the result, a value of its type; None leaves it.
     out: a contiguous array to write into. threads: 0 stands for all.
+    progress: called as progress(done, total) while the work is done, with the bytes of x and the result that were moved
+    and with all of them; done == total in the last call. What it raises ends the work, as Ctrl-C does: `out` then holds
+    new elements in some places, and in others what it held before.
 
     Returns an array of x's library. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
     OverlapError, UnsupportedError.
     """
     numpy = type(x) is np.ndarray
+    plain = (numpy and out is scale is dst_scale is zero_point is dst_zero_point is mean is std is dims is src_dtype is
+             progress is None and type(padding) is int and padding == 0 and not beta)
     view = x if numpy else host_view(x)
     if not is_stored_plainly(view.dtype) or dtype is not None and not isinstance(dtype, str) or not (
             out is None or is_stored_plainly(getattr(out, "dtype", None))):
         special = _convert_special(view, src, dst, out, dtype, dict(
             dims=dims, src_dtype=src_dtype, scale=scale, dst_scale=dst_scale, zero_point=zero_point,
-            dst_zero_point=dst_zero_point, mean=mean, std=std, beta=beta, padding=padding, threads=threads))
+            dst_zero_point=dst_zero_point, mean=mean, std=std, beta=beta, padding=padding, threads=threads,
+            progress=progress))
         if special is not None:
             wrap = None if out is not None else like_caller(x)
             return wrap(special) if wrap else special
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
-    conversion, shape, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
+    conversion, _, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
         to = host_view(out)
         _check_type(to, conversion.dtype)
-        conversion.run(view, to, threads)
+        conversion.run(view, to, threads, False, progress)
         return out
     if beta:
         raise InvalidArgumentError("beta adds to what out holds, and there is no out", "beta", str(beta))
-    if numpy or (view is x and not is_torch(x)):
-        made = np.empty(shape, numpy_dtype(name)) if fills else np.zeros(shape, numpy_dtype(name))
-        conversion.run(view, made, threads)
-        return made
-    if view is x:
+    made = _new_result(x, view, conversion, threads, progress)
+    if plain and fills:
+        _native.remember_conversion(x, src, dst, dtype, conversion, numpy_dtype(name))
+    return made
+
+
+if not TYPE_CHECKING:
+    convert = _native.with_short_way(convert)  # small calls that were made before: see python/src/again.cc
+
+
+def _new_result(x: Any, view: Any, conversion: Conversion, threads: int, progress: Optional[Progress]) -> Any:
+    """The result of a conversion as an array of x's library; view is x as NumPy or PyTorch has it."""
+    shape, name, fills = conversion.shape, conversion.dtype, conversion.fills
+    if view is x and is_torch(x):
         import torch
         made = (torch.empty if fills else torch.zeros)(shape, dtype=torch_dtype(name))
-        conversion.run(view, made, threads, True)
+        conversion.run(view, made, threads, True, progress)
+        return made
+    if view is x:
+        made = np.empty(shape, numpy_dtype(name)) if fills else np.zeros(shape, numpy_dtype(name))
+        conversion.run(view, made, threads, False, progress)
         return made
     made = aligned_empty(shape, numpy_dtype(name))
     if not fills:
         made.view(np.uint8).fill(0)
-    conversion.run(view, made, threads)
+    conversion.run(view, made, threads, False, progress)
     wrap = like_caller(x)
     return wrap(made) if wrap else made
 
@@ -255,7 +282,7 @@ def _convert_special(view: Any, src: LayoutLike, dst: LayoutLike, out: Any, dtyp
         return _convert_into_special(plain, src, dst, out, wanted, how)
     if nibbles is not None and out is None:
         both = convert(plain, src, dst, dtype=nibbles, **how)
-        same = {key: value for key, value in how.items() if key != "threads"}
+        same = {key: value for key, value in how.items() if key not in ("threads", "progress")}
         return unpacked(both, nibbles, plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **same).shape)
     return None if plain is view else convert(plain, src, dst, dtype=dtype, out=out, **how)
 

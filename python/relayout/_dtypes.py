@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _native
 from ._errors import UnsupportedError
 
 #: relayout's name, and the name that NumPy, ml_dtypes, JAX and PyTorch share.
@@ -26,19 +27,17 @@ PACKED = ("s4", "u4")
 
 @functools.lru_cache(maxsize=256)
 def name_of(dtype: Any) -> str:
-    """relayout's name of a type: of a name ("f32", "float32"), a NumPy dtype or type, or a torch.dtype.
+    """relayout's name of a type: of a text, a NumPy dtype or type, or a torch.dtype.
 
-    UnsupportedError where relayout has no such type. Types of another order of bytes are others.
+    Texts are relayout's names ("f32", "u4"), those of other libraries ("float32", "half", "fp16", "torch.bfloat16",
+    "int4") and NumPy's codes behind a mark of the bytes' order ("<f4"). ParseError for any other text, which names both
+    types where one means two, as "i4" does. UnsupportedError where relayout has no such type. Types of another order of
+    bytes are others.
     """
     if isinstance(dtype, str):
-        if dtype in _NAMES or dtype in PACKED:
-            return dtype
-        if dtype in _ELSEWHERE:
-            return _ELSEWHERE[dtype]
+        return _native.dtype_name(dtype)
     text = str(dtype)
-    if isinstance(dtype, str):
-        found = None  # NumPy's own codes mean others: its "u4" has four bytes
-    elif text.startswith("torch."):
+    if text.startswith("torch."):
         found = _ELSEWHERE.get(text[len("torch."):])
     else:
         try:

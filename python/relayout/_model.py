@@ -6,6 +6,7 @@
 """
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
@@ -44,6 +45,7 @@ class Model:
                 "relayout.plan: what plans models is a package of its own; `pip install ./python/models` in a clone "
                 "adds it",
                 field="relayout._models") from error
+        self._made_of = path, input_scale
         self._native = PlannedModel(path, input_scale)
         self.inputs = [Operand(*row) for row in self._native.inputs()]
         self.outputs = [Operand(*row) for row in self._native.outputs()]
@@ -80,6 +82,11 @@ class Model:
                          [(array, operand.dtype) for array, operand in zip(made, self.outputs)])
         return {operand.name: _as_caller(first, array)
                 for operand, array in zip(self.outputs, made)}
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """A model is pickled by what made it, and planned again where it is loaded, which may be another machine."""
+        path, input_scale = self._made_of
+        return functools.partial(Model, input_scale=input_scale), (path,)
 
     def _arranged(self, inputs: Any) -> List[Any]:
         if isinstance(inputs, Mapping):

@@ -103,6 +103,8 @@ void prefer_huge_pages(void* data, int64_t bytes);
 
 /// Dims from a sequence of integers. TypeError where it is none.
 Dims dims_of(nanobind::handle sequence, const char* what);
+/// The type of elements that a text (parse_dtype), or a type of NumPy, ml_dtypes or PyTorch, means.
+DType dtype_of(nanobind::handle said);
 /// The path of a str, bytes or os.PathLike, whose bytes need not be UTF-8.
 std::string path_of(nanobind::handle path);
 using Integers = nanobind::typed<nanobind::tuple, int64_t, nanobind::ellipsis>;  // tuple[int, ...] in the stubs

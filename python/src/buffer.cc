@@ -135,8 +135,8 @@ void bind_buffer(nb::module_& module) {
       "NumPy: `.view(ml_dtypes.bfloat16)` says what they are.")
       .def_static(
           "allocate",
-          [](const PyLayout& layout, const std::string& dtype) {
-            return Buffer::allocate({layout.layout, parse_dtype(dtype)});
+          [](const PyLayout& layout, nb::handle dtype) {
+            return Buffer::allocate({layout.layout, dtype_of(dtype)});
           },
           nb::arg("layout"), nb::arg("dtype"), "Memory for a layout, aligned to 64 bytes, which holds anything.")
       .def_static("from_dlpack", &Buffer::from_dlpack, nb::arg("x"),
@@ -161,7 +161,36 @@ void bind_buffer(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def_static(
+          "from_bytes",
+          [](const PyLayout& layout, const std::string& dtype, const nb::bytes& bytes) {
+            Buffer made = Buffer::allocate({layout.layout, parse_dtype(dtype)});
+            if (static_cast<int64_t>(bytes.size()) != made.desc().span_bytes())
+              throw Error(ErrorCode::invalid_argument,
+                          "the layout takes " + std::to_string(made.desc().span_bytes()) + " bytes, and these are " +
+                              std::to_string(bytes.size()),
+                          "bytes");
+            std::memcpy(made.data(), bytes.data(), bytes.size());
+            return made;
+          },
+          nb::arg("layout"), nb::arg("dtype"), nb::arg("bytes"), "A copy of the bytes of a layout.")
+      .def("__reduce__",
+           [](const Buffer& b) {
+             const nb::bytes bytes(b.data(), static_cast<std::size_t>(b.desc().span_bytes()));
+             return nb::make_tuple(
+                 nb::type<Buffer>().attr("from_bytes"),
+                 nb::make_tuple(PyLayout{b.desc().layout, {}, {}}, std::string(name(b.desc().dtype)), bytes));
+           })
       .def("__dlpack_device__", [](const Buffer&) { return nb::make_tuple(1, 0); });
+}
+
+DType dtype_of(nb::handle said) {
+  nb::object text = nb::borrow(said);
+  if (!PyUnicode_Check(said.ptr())) text = nb::module_::import_("relayout._dtypes").attr("name_of")(said);
+  Py_ssize_t size = 0;
+  const char* letters = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (letters == nullptr) throw nb::python_error();
+  return parse_dtype({letters, static_cast<std::size_t>(size)});
 }
 
 }  // namespace relayout::python

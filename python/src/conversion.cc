@@ -2,14 +2,15 @@
 //
 // relayout/_convert.py makes one for each kind of call and keeps it; run() is all that a further call of the same kind
 // does. sides.h says how an array stands for a layout.
-#include <nanobind/nanobind.h>
+#include "python/src/conversion.h"
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/src/arrays.h"
 #include "python/src/copies.h"
 #include "python/src/layout.h"
-#include "python/src/sides.h"
+#include "python/src/watch.h"
 #include "relayout/cpu/in_place.h"
 #include "relayout/cpu/reorder.h"
 
@@ -66,70 +67,62 @@ Dims counted(const Dims& shape, Dims strides) {
   return strides;
 }
 
-class Conversion {
- public:
-  /// `attributes`: (src_scale, dst_scale, src_zero_point, dst_zero_point, mean, beta, padding); padding is the text of
-  /// a number, or None, which keeps it.
-  Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::handle shape, nb::handle strides, int64_t item_bytes,
-             const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes)
-      : item_bytes_(item_bytes) {
-    if (item_bytes < 1)
-      throw Error(ErrorCode::invalid_argument, "elements of " + std::to_string(item_bytes) + " bytes", "item_bytes");
-    const Dims extents = dims_of(shape, "shape"), steps = dims_of(strides, "strides_bytes");
-    if (steps.size() != extents.size())
-      throw Error(ErrorCode::invalid_argument, "as many strides as dims are needed", "strides_bytes");
-    strides_ = counted(extents, steps);
-    src_ = source_side(src, dims, extents, steps, item_bytes, parse_dtype(src_dtype));
-    dst_ = destination_side(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
-    if (bits(dst_.desc.dtype) < 8)
-      dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
-    Attributes how;
-    if (!attributes.is_none()) {
-      const auto fields = nb::cast<nb::tuple>(attributes);
-      how.src_scale = per_mask(fields[0], "scale", src_, dst_);
-      how.dst_scale = per_mask(fields[1], "dst_scale", src_, dst_);
-      how.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_);
-      how.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_);
-      how.mean = per_mask(fields[4], "mean", src_, dst_);
-      how.beta = nb::cast<double>(fields[5]);
-      how.padding = fields[6].is_none() ? Padding::keep()
-                                        : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));
-    }
-    plan_ = cpu::make_plan(src_.desc, dst_.desc, how);
-    // What a new array holds must be known also where no element and no padding is written.
-    const Layout& layout = dst_.desc.layout;
-    fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 && bits(dst_.desc.dtype) >= 8 &&
-             layout.padded_elements() == product(dst_.shape) && layout.packed();
+}  // namespace
+
+Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::handle shape, nb::handle strides,
+                       int64_t item_bytes, const std::string& src_dtype, const std::string& dst_dtype,
+                       nb::handle attributes)
+    : made_of_(nb::make_tuple(src, dst, dims, shape, strides, item_bytes, src_dtype, dst_dtype, attributes)),
+      item_bytes_(item_bytes) {
+  if (item_bytes < 1)
+    throw Error(ErrorCode::invalid_argument, "elements of " + std::to_string(item_bytes) + " bytes", "item_bytes");
+  const Dims extents = dims_of(shape, "shape"), steps = dims_of(strides, "strides_bytes");
+  if (steps.size() != extents.size())
+    throw Error(ErrorCode::invalid_argument, "as many strides as dims are needed", "strides_bytes");
+  strides_ = counted(extents, steps);
+  src_ = source_side(src, dims, extents, steps, item_bytes, parse_dtype(src_dtype));
+  dst_ = destination_side(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
+  if (bits(dst_.desc.dtype) < 8)
+    dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
+  Attributes how;
+  if (!attributes.is_none()) {
+    const auto fields = nb::cast<nb::tuple>(attributes);
+    how.src_scale = per_mask(fields[0], "scale", src_, dst_);
+    how.dst_scale = per_mask(fields[1], "dst_scale", src_, dst_);
+    how.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_);
+    how.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_);
+    how.mean = per_mask(fields[4], "mean", src_, dst_);
+    how.beta = nb::cast<double>(fields[5]);
+    how.padding = fields[6].is_none() ? Padding::keep()
+                                      : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));
   }
+  plan_ = cpu::make_plan(src_.desc, dst_.desc, how);
+  // What a new array holds must be known also where no element and no padding is written.
+  const Layout& layout = dst_.desc.layout;
+  fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 && bits(dst_.desc.dtype) >= 8 &&
+           layout.padded_elements() == product(dst_.shape) && layout.packed();
+}
 
-  void run(nb::handle x, nb::handle out, int threads, bool fresh) const {
-    const Array src(x), dst(out);
-    fresh ? prefer_huge_pages(dst.data, dst.bytes()) : note_written(dst);
-    check_strided(src, "x");
-    if (src.shape != src_.shape || counted(src.shape, src.strides) != strides_ || src.item_bytes != item_bytes_)
-      throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
-    check_destination(dst_, dst);
-    if (dst_.desc.layout.empty() && dst_.desc.layout.padded_elements() == 0) return;
-    const std::byte* from = src.data - src_.origin;
-    const std::byte* to = dst.data;
-    if (from < to + dst_.desc.span_bytes() && to < from + src_.desc.span_bytes())
-      throw Error(ErrorCode::overlap, "x and out share memory; reorder_in_place works within one array", "out");
-    const ReleasedGil released(dst_.desc.span_bytes());
-    cpu::run(plan_, from, dst.data, {.threads = threads});
-  }
+void Conversion::run(nb::handle x, nb::handle out, int threads, bool fresh, nb::handle progress) const {
+  const Array src(x), dst(out);
+  fresh ? prefer_huge_pages(dst.data, dst.bytes()) : note_written(dst);
+  check_strided(src, "x");
+  if (!takes(src))
+    throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
+  check_destination(dst_, dst);
+  if (dst_.desc.layout.empty() && dst_.desc.layout.padded_elements() == 0) return;
+  const std::byte* from = src.data - src_.origin;
+  const std::byte* to = dst.data;
+  if (from < to + dst_.desc.span_bytes() && to < from + src_.desc.span_bytes())
+    throw Error(ErrorCode::overlap, "x and out share memory; reorder_in_place works within one array", "out");
+  run_plan(plan_, from, dst.data, threads, dst_.desc.span_bytes(), progress);
+}
 
-  const Side& src() const { return src_; }
-  const Side& dst() const { return dst_; }
-  bool fills() const { return fills_; }
-  std::string explain() const { return plan_.explain(); }
+bool Conversion::takes(const Array& src) const {
+  return src.shape == src_.shape && counted(src.shape, src.strides) == strides_ && src.item_bytes == item_bytes_;
+}
 
- private:
-  Side src_, dst_;
-  Dims strides_;
-  int64_t item_bytes_;
-  Plan plan_;
-  bool fills_ = false;
-};
+namespace {
 
 PyLayout layout_of_side(const Side& side) { return {side.desc.layout, {}, {}, {}}; }
 
@@ -163,8 +156,10 @@ void bind_conversion(nb::module_& module) {
            nb::arg("item_bytes"), nb::arg("src_dtype"), nb::arg("dst_dtype"), nb::arg("attributes").none())
       .def(
           "run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 0, nb::arg("fresh") = false,
+          nb::arg("progress") = nb::none(),
           "Converts x, an array like the one that this was planned for, into out. fresh: whether out's memory was just "
-          "allocated.")
+          "allocated. progress: called with the bytes that are done and with all of them.")
+      .def("__reduce__", [](const Conversion& c) { return nb::make_tuple(nb::type<Conversion>(), c.made_of()); })
       .def_prop_ro(
           "shape", [](const Conversion& c) { return tuple_of(c.dst().shape); }, "The shape of the result.")
       .def_prop_ro("dtype", [](const Conversion& c) { return std::string(name(c.dst().desc.dtype)); })

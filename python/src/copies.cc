@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "python/src/arrays.h"
+#include "python/src/watch.h"
 #include "relayout/cpu/reorder.h"
 
 namespace nb = nanobind;
@@ -111,8 +112,7 @@ void move(const Array& src, const Array& dst, int threads) {
   // The strides of a Buffer do not say where elements in blocks lie.
   const bool strided = src.desc == nullptr && dst.desc == nullptr;
   const Copy copy = strided ? remembered_copy(src, dst) : copy_of(src, dst);
-  const ReleasedGil released(bytes);
-  cpu::run(copy.plan, src.data - copy.src_before, dst.data - copy.dst_before, {.threads = threads});
+  run_plan(copy.plan, src.data - copy.src_before, dst.data - copy.dst_before, threads, bytes);
 }
 
 /// Whether the bytes of two arrays meet.

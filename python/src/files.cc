@@ -8,11 +8,10 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
-
 #include "python/src/arrays.h"
 #include "python/src/buffer.h"
 #include "python/src/copies.h"
+#include "python/src/watch.h"
 #include "relayout/interop/files/tensor_file.h"
 
 namespace nb = nanobind;
@@ -81,11 +80,12 @@ void write(nb::handle path, const std::string& name, nb::handle x, const std::st
                 "x", std::to_string(bytes.size()), std::to_string(needed));
   }
   const std::string place = path_of(path);
-  const nb::gil_scoped_release released;
+  Watched work{nb::handle()};
   TensorWriter writer = TensorWriter::create(place, spec, overwrite);
   const std::span<std::byte> to = writer.bytes();
-  if (!to.empty()) std::memcpy(to.data(), bytes.data(), to.size());
-  writer.commit();
+  const bool all = copy_bytes(to.data(), bytes.data(), static_cast<int64_t>(to.size()), work);
+  if (all) writer.commit();
+  work.finish();
 }
 
 /// Arrays with what is said of them, for a file of several.

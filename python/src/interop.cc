@@ -33,7 +33,7 @@ namespace relayout::python {
 namespace {
 
 PyLayout made(Layout layout) { return {std::move(layout), {}, {}, {}}; }
-TensorDesc desc_of(const PyLayout& layout, const std::string& dtype) { return {layout.layout, parse_dtype(dtype)}; }
+TensorDesc desc_of(const PyLayout& layout, nb::handle dtype) { return {layout.layout, dtype_of(dtype)}; }
 /// A layout with its type, as importers give it.
 nb::tuple typed(const TensorDesc& desc) {
   return nb::make_tuple(nb::cast(made(desc.layout)), std::string(name(desc.dtype)));
@@ -62,7 +62,7 @@ void bind_arrays(nb::module_& m) {
        "(layout, dtype) of an __array_interface__, whose element (0, 0, ...) lies byte_offset into its buffer.")
       .def(
           "to_numpy",
-          [](const PyLayout& l, const std::string& dtype) {
+          [](const PyLayout& l, nb::handle dtype) {
             const numpy::ArrayInterface a = numpy::to_numpy(desc_of(l, dtype));
             nb::dict out;
             out["shape"] = tuple_of(a.shape);
@@ -74,15 +74,15 @@ void bind_arrays(nb::module_& m) {
           nb::arg("layout"), nb::arg("dtype") = "f32", "The shape, strides (in bytes) and offset of NumPy.")
       .def(
           "from_pytorch",
-          [](nb::handle sizes, nb::handle strides, int64_t offset, const std::string& dtype) {
-            return made(pytorch::from_pytorch(
-                            {dims_of(sizes, "sizes"), dims_of(strides, "strides"), offset, parse_dtype(dtype)})
-                            .layout);
+          [](nb::handle sizes, nb::handle strides, int64_t offset, nb::handle dtype) {
+            return made(
+                pytorch::from_pytorch({dims_of(sizes, "sizes"), dims_of(strides, "strides"), offset, dtype_of(dtype)})
+                    .layout);
           },
           nb::arg("sizes"), nb::arg("strides_elements"), nb::arg("storage_offset") = 0, nb::arg("dtype") = "f32")
       .def(
           "to_pytorch",
-          [](const PyLayout& l, const std::string& dtype) {
+          [](const PyLayout& l, nb::handle dtype) {
             const pytorch::TensorMeta meta = pytorch::to_pytorch(desc_of(l, dtype));
             nb::dict out;
             out["size"] = tuple_of(meta.sizes);
@@ -94,7 +94,7 @@ void bind_arrays(nb::module_& m) {
           nb::arg("layout"), nb::arg("dtype") = "f32", "The arguments of torch.empty_strided, and the storage offset.");
 }
 
-directml::DataType directml_type(const std::string& dtype) { return directml::data_type(parse_dtype(dtype)); }
+directml::DataType directml_type(nb::handle dtype) { return directml::data_type(dtype_of(dtype)); }
 
 uint32_t uint32_of(int64_t number, const char* what) {
   if (number < 0 || number > std::numeric_limits<uint32_t>::max()) {
@@ -108,7 +108,7 @@ uint32_t uint32_of(int64_t number, const char* what) {
 void bind_directml(nb::module_& m) {
   m.def(
        "from_directml",
-       [](const std::string& dtype, nb::handle sizes, nb::handle strides, uint64_t total_bytes) {
+       [](nb::handle dtype, nb::handle sizes, nb::handle strides, uint64_t total_bytes) {
          std::vector<uint32_t> extents, steps;
          for (const int64_t i : dims_of(sizes, "sizes")) extents.push_back(uint32_of(i, "sizes"));
          if (!strides.is_none())
@@ -128,7 +128,7 @@ void bind_directml(nb::module_& m) {
        "A DML_BUFFER_TENSOR_DESC; without total_bytes the size that it needs.")
       .def(
           "to_directml",
-          [](const PyLayout& l, const std::string& dtype, int rank) {
+          [](const PyLayout& l, nb::handle dtype, int rank) {
             const directml::BufferTensor t = directml::to_directml(desc_of(l, dtype), {.rank = rank});
             nb::dict out;
             out["DataType"] = static_cast<uint32_t>(t.type);
@@ -155,13 +155,13 @@ void bind_onednn(nb::module_& m) {
        "(layout, dtype) of a tensor of a line of ONEDNN_VERBOSE: 'src_f32:p:blocked:aBcd16b:f0'.")
       .def(
           "to_onednn_verbose",
-          [](const PyLayout& l, const std::string& n, const std::string& dtype, std::pair<int, int> v) {
+          [](const PyLayout& l, const std::string& n, nb::handle dtype, std::pair<int, int> v) {
             return onednn::to_verbose(desc_of(l, dtype), n, {v.first, v.second});
           },
           nb::arg("layout"), nb::arg("name") = "src", nb::arg("dtype") = "f32", nb::arg("version") = std::pair(3, 7))
       .def(
           "to_onednn",
-          [](const PyLayout& l, const std::string& dtype) {
+          [](const PyLayout& l, nb::handle dtype) {
             const onednn::BlockedDesc b = onednn::to_onednn(desc_of(l, dtype));
             nb::dict out;
             out["ndims"] = b.ndims;
@@ -208,7 +208,7 @@ void bind_onednn(nb::module_& m) {
 void bind_cudnn(nb::module_& m) {
   m.def(
        "to_cudnn",
-       [](const PyLayout& l, const std::string& dtype) {
+       [](const PyLayout& l, nb::handle dtype) {
          const cudnn::TensorDescriptor t = cudnn::to_cudnn(desc_of(l, dtype));
          nb::dict out;
          out["data_type"] = t.data_type;
@@ -221,12 +221,12 @@ void bind_cudnn(nb::module_& m) {
        nb::arg("layout"), nb::arg("dtype") = "f32", "The attributes of CUDNN_BACKEND_TENSOR_DESCRIPTOR.")
       .def(
           "from_cudnn",
-          [](nb::handle dims, nb::handle strides, const std::string& dtype, int64_t count, int vectorized) {
+          [](nb::handle dims, nb::handle strides, nb::handle dtype, int64_t count, int vectorized) {
             cudnn::TensorDescriptor t;
             const Dims extents = dims_of(dims, "dimensions"), steps = dims_of(strides, "strides");
             if (extents.size() > cudnn::kMaxDimensions || steps.size() != extents.size())
               throw Error(ErrorCode::invalid_argument, "cudnn: up to 8 dimensions, and as many strides", "strides");
-            t.data_type = cudnn::data_type_number(parse_dtype(dtype));
+            t.data_type = cudnn::data_type_number(dtype_of(dtype));
             t.ndims = extents.size();
             std::copy(extents.begin(), extents.end(), t.dims.begin());
             std::copy(steps.begin(), steps.end(), t.strides.begin());
@@ -243,8 +243,8 @@ void bind_texts(nb::module_& m) {
        "from_xla", [](const std::string& t) { return typed(xla::from_xla(t)); }, nb::arg("text"),
        "(layout, dtype) of a shape of XLA: 'f32[3,5]{1,0:T(2,2)}'.")
       .def(
-          "to_xla", [](const PyLayout& l, const std::string& t) { return xla::to_xla(desc_of(l, t)); },
-          nb::arg("layout"), nb::arg("dtype") = "f32")
+          "to_xla", [](const PyLayout& l, nb::handle t) { return xla::to_xla(desc_of(l, t)); }, nb::arg("layout"),
+          nb::arg("dtype") = "f32")
       .def(
           "from_tvm",
           [](const std::string& t, nb::handle dims) { return made(tvm::from_tvm(t, dims_of(dims, "dims"))); },

@@ -49,22 +49,24 @@ Dims strides_of(const Layout& layout) {
   return out;
 }
 
-Integers strides_bytes(const PyLayout& self, const std::string& dtype) {
-  const int width = bits(parse_dtype(dtype));
+Integers strides_bytes(const PyLayout& self, nb::handle said) {
+  const DType dtype = dtype_of(said);
+  const int width = bits(dtype);
   Dims out = strides_of(self.layout);
   for (int64_t& stride : out) {
     if (stride * width % 8 != 0) {
       throw Error(ErrorCode::unsupported,
-                  "a stride of " + std::to_string(stride) + " elements of " + dtype + " is no whole number of bytes",
-                  "dtype", dtype);
+                  "a stride of " + std::to_string(stride) + " elements of " + std::string(name(dtype)) +
+                      " is no whole number of bytes",
+                  "dtype", std::string(name(dtype)));
     }
     stride = stride * width / 8;
   }
   return tuple_of(out);
 }
 
-std::string spelled_as(const PyLayout& self, const std::string& system, const std::string& dtype) {
-  const Spelling said = spelling(system, {self.layout, parse_dtype(dtype)}, self.letters);
+std::string spelled_as(const PyLayout& self, const std::string& system, nb::handle dtype) {
+  const Spelling said = spelling(system, {self.layout, dtype_of(dtype)}, self.letters);
   if (!said.refusal.empty()) throw Error(ErrorCode::unsupported, said.refusal, "system", system);
   return said.text;
 }
@@ -91,6 +93,13 @@ nb::object difference_of(const PyLayout& a, const PyLayout& b) {
 }
 
 std::optional<bool> overlaps(const PyLayout& a, const PyLayout& b) {
+  if (a.of_array && b.of_array) {
+    throw Error(ErrorCode::invalid_argument,
+                "both layouts are of arrays, each counted from its own array's lowest address, which says nothing of "
+                "where one array lies in the other: ask relayout.overlaps(x, y) of the arrays, or give "
+                "layout_of(x, base=...) the array that both are parts of",
+                "other");
+  }
   const Answer answer = overlap(a.layout, b.layout).answer;
   if (answer == Answer::undecided) return std::nullopt;
   return answer == Answer::yes;
@@ -150,8 +159,7 @@ void bind_sizes(nb::class_<PyLayout>& type) {
       .def_prop_ro(
           "span_elements", [](const PyLayout& l) { return l.layout.span(); }, "How many elements a buffer must have.")
       .def(
-          "span_bytes",
-          [](const PyLayout& l, const std::string& t) { return TensorDesc(l.layout, parse_dtype(t)).span_bytes(); },
+          "span_bytes", [](const PyLayout& l, nb::handle t) { return TensorDesc(l.layout, dtype_of(t)).span_bytes(); },
           nb::arg("dtype"), "How many bytes a buffer must have.")
       .def_prop_ro(
           "strides_elements", [](const PyLayout& l) { return tuple_of(strides_of(l.layout)); },
@@ -191,7 +199,15 @@ void bind_questions(nb::class_<PyLayout>& type) {
       .def("difference", &difference_of, nb::arg("other"),
            "None where each element has the same offset in both; else the first index that has not, as a dict.")
       .def("overlaps", &overlaps, nb::arg("other"),
-           "Whether two layouts over one buffer share an element; None where that takes too long to decide.")
+           "Whether two layouts over one buffer share an element; None where that takes too long to decide. Offsets "
+           "count from the buffer's begin, so layouts of two arrays (`layout_of`) are refused unless both were given "
+           "`base=`; `relayout.overlaps(x, y)` looks at the arrays' addresses.")
+      .def("_of_array",
+           [](const PyLayout& l) {
+             PyLayout out = l;
+             out.of_array = true;
+             return out;
+           })
       .def(
           "same_function", [](const PyLayout& a, const PyLayout& b) { return a.layout == b.layout; }, nb::arg("other"));
 }

@@ -15,6 +15,7 @@ struct PyLayout {
   std::string expression{};  // as given to relayout.layout(); empty for views and what came from elsewhere
   std::string letters{};     // of its dims; empty where no letters are known
   Dims expression_dims{};    // the dims that the expression was bound to
+  bool of_array = false;     // made by layout_of(), which counts from the array's own lowest address
 
   /// An expression that gives this layout, and the dims to bind it to.
   std::pair<std::string, Dims> spelled() const;

@@ -7,6 +7,7 @@
 #include "python/src/buffer.h"
 #include "python/src/copies.h"
 #include "python/src/errors.h"
+#include "python/src/functions.h"
 #include "python/src/layout.h"
 #include "relayout/cpu/reorder.h"
 
@@ -33,6 +34,9 @@ nb::dict cache_statistics() {
 
 void bind_machine(nb::module_& module) {
   module.def(
+      "dtype_name", [](const std::string& text) { return std::string(name(parse_dtype(text))); }, nb::arg("text"),
+      "relayout's name of the type that a text means.");
+  module.def(
       "isa", [] { return std::string(cpu::isa()); }, "The instruction set in use, such as 'avx512'.");
   module.def("available_isas", &isas, "The instruction sets that this machine can run, worst first.");
   module.def(
@@ -54,8 +58,12 @@ NB_MODULE(_native, module) {
   python::bind_buffer(module);
   python::bind_copies(module);
   python::bind_conversion(module);
+  python::bind_again(module);
+  python::bind_sharing(module);
   python::bind_files(module);
+  python::bind_file_conversion(module);
   python::bind_interop(module);
   python::bind_opencl(module);
   bind_machine(module);
+  python::present_functions(module);
 }

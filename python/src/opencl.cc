@@ -261,9 +261,7 @@ void bind_tensor(nb::module_& module) {
       "copy",
       [](const HeldTensor& src, const HeldTensor& dst, const std::string& way) {
         const opencl::Way wanted = way_of(way);
-        without_gil([&] {
-          opencl::copy(*src, *dst, wanted);
-        });
+        without_gil([&] { opencl::copy(*src, *dst, wanted); });
       },
       nb::arg("src"), nb::arg("dst"), nb::arg("way"));
 }

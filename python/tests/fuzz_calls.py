@@ -96,7 +96,7 @@ def functions():
     out = [relayout.contiguous, relayout.copy, relayout.transpose, relayout.convert, relayout.plan_conversion,
            relayout.reorder_in_place, relayout.layout, relayout.layout_of, relayout.empty, relayout.load, relayout.open,
            relayout.save, relayout.Buffer.allocate, relayout.Buffer.from_dlpack, relayout.Conversion,
-           relayout.rearrange]
+           relayout.rearrange, relayout.overlaps, relayout.is_channels_last, relayout.convert_file]
     out += [getattr(interop, name) for name in dir(interop) if not name.startswith("_")]
     for class_ in (relayout.Layout, relayout.Buffer, relayout.Conversion):
         out += [getattr(class_, name) for name in dir(class_)

@@ -74,7 +74,7 @@ def test_fields_say_what_the_message_says():
     with pytest.raises(relayout.BufferTooSmallError) as caught:
         relayout.convert(np.zeros(3), "ab", "ba", dims=(2, 3))
     assert caught.value.value == "24" and caught.value.limit == "48"
-    with pytest.raises(relayout.UnsupportedError) as caught:
+    with pytest.raises(relayout.ParseError) as caught:
         relayout.empty((2,), "f31")
     assert caught.value.field == "dtype" and caught.value.value == "f31" and "f32" in caught.value.limit
     with pytest.raises(relayout.ParseError) as caught:

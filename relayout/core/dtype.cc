@@ -2,9 +2,7 @@
 #include "relayout/core/dtype.h"
 
 #include <array>
-#include <string>
 
-#include "relayout/core/error.h"
 #include "relayout/core/extents.h"
 
 namespace relayout {
@@ -43,14 +41,6 @@ std::optional<DType> find_dtype(std::string_view text) {
     if (name(dtype) == text) return dtype;
   }
   return std::nullopt;
-}
-
-DType parse_dtype(std::string_view text) {
-  if (auto found = find_dtype(text)) return *found;
-  std::string names;
-  for (DType dtype : kAll) names += (names.empty() ? "" : ", ") + std::string(name(dtype));
-  throw Error(ErrorCode::parse, "dtype: unknown type \"" + escaped(text) + "\"; known are " + names, "dtype",
-              escaped(text), names);
 }
 
 }  // namespace relayout

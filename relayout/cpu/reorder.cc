@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "relayout/cpu/machine.h"
+#include "relayout/cpu/parts.h"
 #include "relayout/cpu/runners/runner.h"
 #include "relayout/cpu/threads.h"
 
@@ -32,26 +33,43 @@ class Shared {
   Shared(const RunContext& context, std::span<const BoxPlan> boxes, const Tables& tables)
       : context_(context), boxes_(boxes), tables_(tables) {}
 
-  void run(const RunOptions& options) {
-    const PlanData& plan = context_.plan;
+  /// Bytes of both sides that the boxes move.
+  int64_t bytes() const {
     int64_t elements = 0;
-    bool halves = false;
-    for (const BoxPlan& box : boxes_) {
-      elements += box.elements;
-      halves = halves || shares_bytes(box);
-    }
-    const int64_t bytes = elements * (bits(plan.src().dtype) + bits(plan.dst().dtype)) / 8;
+    for (const BoxPlan& box : boxes_) elements += box.elements;
+    return elements * (bits(context_.plan.src().dtype) + bits(context_.plan.dst().dtype)) / 8;
+  }
+
+  /// Whether go_on(bytes) answered true after each of `rounds` rounds, which share the work evenly.
+  template <typename GoOn>
+  bool run(const RunOptions& options, int64_t rounds, const GoOn& go_on) {
+    const PlanData& plan = context_.plan;
+    const bool halves = std::ranges::any_of(boxes_, shares_bytes);
+    const int64_t total = bytes();
     // Boxes, and the padding between them, are parts of the same lines. Where two cores write these, a line goes from
     // one core's cache to the other's and back.
     const int64_t grains = plan.boxes().size() + plan.fills().size() > 1 ? kGrainsOfSeveral : 1;
-    const int64_t parts = std::min(kMostParts, bytes / grains / std::max<int64_t>(1, options.grain_bytes));
+    const int64_t parts = std::min(kMostParts, total / grains / std::max<int64_t>(1, options.grain_bytes));
     // With beta a thread would read bytes while another thread writes the other half of them.
-    if (parts <= 1 || (halves && plan.attributes().beta != 0)) return part(0, shares_);
-    context_.shared = halves;
-    shares_ = parts * kSharesOfPart;
-    parallel_for(
-        options, shares_, kSharesOfPart,
-        [](void* p, int64_t begin, int64_t end) { static_cast<const Shared*>(p)->part(begin, end); }, this);
+    const bool alone = options.threads == 1 || parts <= 1 || (halves && plan.attributes().beta != 0);
+    context_.shared = halves && !alone;
+    rounds = std::clamp<int64_t>(rounds, 1, kMostParts);
+    shares_ = alone ? rounds : std::max(parts, rounds) * kSharesOfPart;
+    for (int64_t round = 0; round < rounds; ++round) {
+      begin_ = shares_ / rounds * round + shares_ % rounds * round / rounds;
+      const int64_t end = shares_ / rounds * (round + 1) + shares_ % rounds * (round + 1) / rounds;
+      if (alone) {
+        part(begin_, end);
+      } else {
+        const auto body = [](void* p, int64_t begin, int64_t behind) {
+          const auto& all = *static_cast<const Shared*>(p);
+          all.part(all.begin_ + begin, all.begin_ + behind);
+        };
+        parallel_for(options, end - begin_, kSharesOfPart, body, this);
+      }
+      if (!go_on(total / rounds * (round + 1) + total % rounds * (round + 1) / rounds)) return false;
+    }
+    return true;
   }
 
  private:
@@ -76,11 +94,15 @@ class Shared {
   std::span<const BoxPlan> boxes_;
   const Tables& tables_;
   int64_t shares_ = 1;
+  int64_t begin_ = 0;  // of the shares of this round
 };
 
 void run_boxes(const RunContext& context, std::span<const BoxPlan> boxes, const Tables& tables,
                const RunOptions& options) {
-  if (options.threads != 1) return Shared(context, boxes, tables).run(options);
+  if (options.threads != 1) {
+    Shared(context, boxes, tables).run(options, 1, [](int64_t) { return true; });
+    return;
+  }
   for (const BoxPlan& box : boxes) run_blocks(context, box, tables, 0, box.blocks);
 }
 
@@ -104,6 +126,24 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
   }
   run_boxes(context, data.boxes(), data.tables(), options);
   run_boxes(context, data.fills(), data.tables(), options);
+}
+
+bool run_in_parts(const Plan& plan, const void* src, void* dst, const RunOptions& options, const PartOptions& parts,
+                  const std::function<bool(int64_t, int64_t)>& go_on) {
+  const PlanData& data = plan.data();
+  const RunContext context{data, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
+  Shared boxes(context, data.boxes(), data.tables()), fills(context, data.fills(), data.tables());
+  const int64_t moved = boxes.bytes(), total = moved + fills.bytes();
+  const int64_t part = std::max<int64_t>(1, parts.bytes);
+  if (total <= part || data.strided_block() != nullptr) {
+    run(plan, src, dst, options);
+    return go_on(total, total);
+  }
+  const auto rounds = [part](int64_t bytes) { return bytes / part + (bytes % part != 0); };
+  const bool fills_follow = fills.bytes() > 0;
+  if (moved > 0 && !boxes.run(options, rounds(moved), [&](int64_t done) { return go_on(done, total); })) return false;
+  return !fills_follow ||
+         fills.run(options, rounds(fills.bytes()), [&](int64_t done) { return go_on(moved + done, total); });
 }
 
 void run(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options) {

@@ -1,0 +1,93 @@
+"""convert_file(): the same as convert() of what the file holds, whole and in parts."""
+import os
+
+import numpy as np
+import pytest
+import relayout
+
+X = np.arange(2 * 17 * 24 * 20, dtype=np.float32).reshape(2, 17, 24, 20)
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, X)
+    return path
+
+
+@pytest.mark.parametrize("dst", ["nhwc", "nChw16c", "chwn", "abcd"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "s32"])
+@pytest.mark.parametrize("max_memory", [None, 1 << 17, 1 << 30])
+def test_it_is_what_convert_gives(source, tmp_path, dst, dtype, max_memory):
+    out = tmp_path / "y.npy"
+    relayout.convert_file(source, out, "nchw", dst, dtype=dtype, max_memory=max_memory)
+    expected = relayout.convert(X, "nchw", dst, dtype=dtype)
+    got = relayout.load(out)
+    assert got.dtype == expected.dtype and np.array_equal(got, expected)
+
+
+def test_little_memory_makes_many_parts(source, tmp_path):
+    seen = []
+    relayout.convert_file(source, tmp_path / "y.npy", "nchw", "nhwc", max_memory=1 << 17,
+                          progress=lambda done, total: seen.append((done, total)))
+    parts = len(seen)
+    assert parts > 3 and seen == [(i + 1, parts) for i in range(parts)]
+    with pytest.raises(relayout.LimitError, match="smallest part") as error:
+        relayout.convert_file(source, tmp_path / "z.npy", "nchw", "nhwc", max_memory=1000)
+    assert error.value.field == "max_memory" and not os.path.exists(tmp_path / "z.npy")
+    for wrong in (0, -1):
+        with pytest.raises(relayout.InvalidArgumentError):
+            relayout.convert_file(source, tmp_path / "z.npy", "nchw", "nhwc", max_memory=wrong)
+
+
+def test_attributes_a_channel_in_parts(tmp_path):
+    photo = np.random.default_rng(1).integers(0, 255, (3, 40, 50, 3), np.uint8)
+    np.save(tmp_path / "photo.npy", photo)
+    how = dict(dtype="f32", mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
+    expected = relayout.convert(photo, "nhwc", "nchw", **how)
+    for max_memory in (None, 1 << 17):
+        relayout.convert_file(tmp_path / "photo.npy", tmp_path / "y.npy", "nhwc", "nchw", overwrite=True,
+                              max_memory=max_memory, **how)
+        assert np.array_equal(relayout.load(tmp_path / "y.npy"), expected)
+
+
+def test_other_orders_of_bytes_and_dims(tmp_path):
+    for name, x in {"big": X.astype(">f4"), "fortran": np.asfortranarray(X), "both": np.asfortranarray(X.astype(">f4")),
+                    "none": X[:0]}.items():
+        np.save(tmp_path / f"{name}.npy", x)
+        for max_memory in (None, 1 << 20):
+            relayout.convert_file(tmp_path / f"{name}.npy", tmp_path / "y.npy", "nchw", "nhwc", overwrite=True,
+                                  max_memory=max_memory)
+            assert np.array_equal(relayout.load(tmp_path / "y.npy"), x.transpose(0, 2, 3, 1)), (name, max_memory)
+
+
+def test_raw_bytes_and_recorded_layouts(tmp_path):
+    X.tofile(tmp_path / "x.bin")
+    relayout.convert_file(tmp_path / "x.bin", tmp_path / "y.safetensors", "nchw", "nChw16c", dims=X.shape,
+                          src_dtype="f32", name="w")
+    # What the file records need not be said again.
+    relayout.convert_file(tmp_path / "y.safetensors", tmp_path / "z.npy", None, "nchw", name="w")
+    assert np.array_equal(relayout.load(tmp_path / "z.npy"), X)
+    with pytest.raises(relayout.InvalidArgumentError, match="src_dtype"):
+        relayout.convert_file(tmp_path / "x.bin", tmp_path / "z.bin", "nchw", "nhwc", dims=X.shape)
+    with pytest.raises(relayout.BufferTooSmallError):
+        relayout.convert_file(tmp_path / "x.bin", tmp_path / "z.bin", "nchw", "nhwc", dims=(9, *X.shape[1:]),
+                              src_dtype="f32")
+
+
+def test_what_ends_it_leaves_nothing(source, tmp_path):
+    before = sorted(os.listdir(tmp_path))
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    for max_memory in (None, 1 << 17):
+        with pytest.raises(KeyboardInterrupt):
+            relayout.convert_file(source, tmp_path / "y.npy", "nchw", "nhwc", max_memory=max_memory, progress=stop)
+        assert sorted(os.listdir(tmp_path)) == before
+    (tmp_path / "y.npy").write_bytes(b"kept")
+    with pytest.raises(KeyboardInterrupt):
+        relayout.convert_file(source, tmp_path / "y.npy", "nchw", "nhwc", overwrite=True, progress=stop)
+    assert (tmp_path / "y.npy").read_bytes() == b"kept"
+    with pytest.raises(relayout.FileError):
+        relayout.convert_file(source, tmp_path / "y.npy", "nchw", "nhwc")

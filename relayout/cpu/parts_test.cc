@@ -1,0 +1,108 @@
+// run_in_parts(): the same bytes as run(), what is said between the parts, and ending early.
+#include "relayout/cpu/parts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/reorder/reference.h"
+#include "tests/support/testing.h"
+
+namespace relayout::cpu {
+namespace {
+
+using test::counting;
+using test::desc;
+
+struct Case {
+  TensorDesc src, dst;
+};
+
+std::vector<Case> cases() {
+  const Dims dims{3, 37, 40, 41};
+  std::vector<Case> out = {{desc("nchw", dims), desc("nhwc", dims)},
+                           {desc("nchw", dims), desc("nchw", dims)},
+                           {desc("nchw", dims), desc("nChw16c", dims)},
+                           {desc("nChw48c", dims), desc("nChw32c", dims)},
+                           {desc("nhwc", dims), {Layout(desc("nchw", dims).layout), DType::bf16}},
+                           {desc("nChw16c", dims), {Layout(desc("nhwc", dims).layout), DType::s4}}};
+  return out;
+}
+
+std::vector<std::byte> by_reference(const Case& c, const std::vector<std::byte>& src) {
+  std::vector<std::byte> out(static_cast<std::size_t>(c.dst.span_bytes()));
+  reference_reorder(c.src, src.data(), c.dst, out.data());
+  return out;
+}
+
+TEST(Parts, GiveTheSameBytesAndCountUp) {
+  for (const Case& c : cases()) {
+    const std::vector<std::byte> src = counting(c.src.span_bytes()), expected = by_reference(c, src);
+    for (const int threads : {1, 3}) {
+      for (const int64_t part : {int64_t{1} << 12, int64_t{100'000}, int64_t{1} << 40}) {
+        std::vector<std::byte> dst(static_cast<std::size_t>(c.dst.span_bytes()), std::byte{0xee});
+        std::vector<std::pair<int64_t, int64_t>> said;
+        const RunOptions options{.threads = threads, .grain_bytes = 1 << 12};
+        EXPECT_TRUE(
+            run_in_parts(make_plan(c.src, c.dst), src.data(), dst.data(), options, {part}, [&](int64_t a, int64_t b) {
+              said.emplace_back(a, b);
+              return true;
+            }));
+        EXPECT_TRUE(dst == expected);
+        ASSERT_FALSE(said.empty());
+        EXPECT_EQ(said.back().first, said.back().second);
+        for (std::size_t i = 1; i < said.size(); ++i) {
+          EXPECT_GT(said[i].first, said[i - 1].first);
+          EXPECT_EQ(said[i].second, said[0].second);
+        }
+        EXPECT_EQ(said.size() > 1, part < said[0].second);
+      }
+    }
+  }
+}
+
+TEST(Parts, EndWhereTheyAreAskedTo) {
+  for (const Case& c : cases()) {
+    const std::vector<std::byte> src = counting(c.src.span_bytes());
+    const std::vector<std::byte> expected = by_reference(c, src);
+    for (const int threads : {1, 3}) {
+      std::vector<std::byte> dst(expected.size(), std::byte{0xee});
+      int calls = 0;
+      const RunOptions options{.threads = threads, .grain_bytes = 1 << 10};
+      EXPECT_FALSE(run_in_parts(make_plan(c.src, c.dst), src.data(), dst.data(), options, {20'000},
+                                [&](int64_t, int64_t) { return ++calls < 3; }));
+      EXPECT_EQ(calls, 3);
+      EXPECT_FALSE(dst == expected);
+    }
+  }
+}
+
+// What is large has many blocks, of which about as many are done as is said.
+TEST(Parts, AreDoneWhenItIsSaid) {
+  const Dims dims{2, 64, 128, 128};
+  for (const char* to : {"nchw", "nhwc", "nChw16c"}) {
+    const TensorDesc from = desc("nchw", dims), there = desc(to, dims);
+    const std::vector<std::byte> src(static_cast<std::size_t>(from.span_bytes()), std::byte{1});
+    std::vector<std::byte> dst(static_cast<std::size_t>(there.span_bytes()));
+    EXPECT_FALSE(run_in_parts(make_plan(from, there), src.data(), dst.data(), {}, {1 << 20},
+                              [](int64_t done, int64_t total) { return done < total / 2; }));
+    const auto written = static_cast<double>(std::ranges::count(dst, std::byte{1}));
+    EXPECT_NEAR(written / static_cast<double>(dst.size()), 0.5, 0.2) << to;
+  }
+}
+
+TEST(Parts, OfNothingAreOneCall) {
+  const TensorDesc empty = desc("nchw", {2, 0, 3, 4});
+  int calls = 0;
+  EXPECT_TRUE(run_in_parts(make_plan(empty, empty), nullptr, nullptr, {}, {}, [&](int64_t done, int64_t total) {
+    EXPECT_EQ(done, 0);
+    EXPECT_EQ(total, 0);
+    ++calls;
+    return true;
+  }));
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace relayout::cpu

@@ -1,0 +1,41 @@
+// Advice to the system about the pages of a mapping.
+#include "relayout/interop/files/pages.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "relayout/interop/files/tensor_file.h"
+
+namespace relayout {
+
+void map_small_pages(std::span<const std::byte> mapped_bytes, bool written) {
+#if defined(MADV_NOHUGEPAGE)
+  if (mapped_bytes.empty()) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(mapped_bytes.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(mapped_bytes.data()) + mapped_bytes.size();
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_NOHUGEPAGE);
+  if (written) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_RANDOM);
+#else
+  (void)mapped_bytes;
+  (void)written;
+#endif
+}
+
+void release_slab(const TensorDesc& view, std::span<const std::byte> mapped_bytes) {
+  // A page fault may map the whole large page of the page cache around the byte that was touched.
+  static constexpr int64_t kLargePage = 2 << 20;
+  const auto [low, high] = view.layout.offset_range();
+  if (high < low || mapped_bytes.empty()) return;
+  const int width = bits(view.dtype);
+  const int64_t first = width >= 8 ? low * (width / 8) : low / 2;
+  const int64_t last = width >= 8 ? (high + 1) * (width / 8) : high / 2 + 1;
+  const int64_t begin = std::max<int64_t>(0, first - kLargePage);
+  const int64_t end = std::min<int64_t>(static_cast<int64_t>(mapped_bytes.size()), last + kLargePage);
+  release_pages(mapped_bytes.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+}
+
+}  // namespace relayout
