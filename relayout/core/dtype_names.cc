@@ -59,12 +59,13 @@ Reading read_marked(std::string_view text) {
 }
 
 /// Words that are no kind with its bits.
+constexpr std::pair<std::string_view, DType> kDTypeWords[] = {
+    {"half", DType::f16},     {"single", DType::f32},    {"double", DType::f64},    {"short", DType::s16},
+    {"ushort", DType::u16},   {"long", DType::s64},      {"ulong", DType::u64},     {"ubyte", DType::u8},
+    {"bool", DType::boolean}, {"bool_", DType::boolean}, {"bool8", DType::boolean}, {"boolean", DType::boolean}};
+
 Reading read_word(std::string_view word, std::string_view module) {
-  static constexpr std::pair<std::string_view, DType> kWords[] = {
-      {"half", DType::f16},     {"single", DType::f32},    {"double", DType::f64},    {"short", DType::s16},
-      {"ushort", DType::u16},   {"long", DType::s64},      {"ulong", DType::u64},     {"ubyte", DType::u8},
-      {"bool", DType::boolean}, {"bool_", DType::boolean}, {"bool8", DType::boolean}, {"boolean", DType::boolean}};
-  for (const auto& [name, dtype] : kWords) {
+  for (const auto& [name, dtype] : kDTypeWords) {
     if (name == word) return {dtype};
   }
   const bool torch = module == "torch.";
@@ -130,19 +131,31 @@ Reading read_dtype(std::string_view text) {
   return read_kind(word);
 }
 
+/// Names to suggest: ours first, then words, and kinds written out in front of the bits of our names.
+std::vector<std::string> names_understood() {
+  std::vector<std::string> out;
+  for (DType dtype : all_dtypes()) out.emplace_back(name(dtype));
+  for (const auto& [word, dtype] : kDTypeWords) out.emplace_back(word);
+  for (const std::string_view kind : {"float", "bfloat", "int", "uint"}) {
+    for (const std::string_view bits : {"4", "8", "16", "32", "64"}) {
+      std::string whole = std::string(kind) + std::string(bits);
+      if (read_kind(whole).dtype) out.push_back(std::move(whole));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 DType parse_dtype(std::string_view text) {
   Reading found = read_dtype(text);
   if (found.dtype) return *found.dtype;
   std::string known;
-  std::vector<std::string_view> names;
-  for (DType dtype : all_dtypes()) {
-    names.push_back(name(dtype));
-    known += (known.empty() ? "" : ", ") + std::string(name(dtype));
-  }
+  for (DType dtype : all_dtypes()) known += (known.empty() ? "" : ", ") + std::string(name(dtype));
   if (found.refusal.empty()) {
-    if (const std::string_view near = nearest(text, names); !near.empty())
+    const std::vector<std::string> all = names_understood();
+    const std::vector<std::string_view> views(all.begin(), all.end());
+    if (const std::string_view near = nearest(text, views); !near.empty())
       found.refusal = "; did you mean " + std::string(near) + "?";
   }
   throw Error(ErrorCode::parse, "dtype: unknown type \"" + escaped(text) + "\"; known are " + known + found.refusal,

@@ -67,6 +67,8 @@ TEST(DTypeNames, WhatMeansTwoTypesIsRefusedWithBoth) {
 
 TEST(DTypeNames, OtherTextsAreRefusedWithWhatIsNear) {
   expect_contains("f33", {"did you mean f32?"});
+  expect_contains("flaot32", {"did you mean float32?"});
+  expect_contains("duoble", {"did you mean double?"});
   expect_contains(">f4", {"highest"});
   for (const char* text : {"",       "float",   "f",           "<",    "<f1",         "<f3",     "<i3",
                            "<c8",    "float12", "fp",          "fp8",  "f8_e4m3fnuz", "e4m3b11", "complex64",
