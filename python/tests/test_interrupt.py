@@ -118,3 +118,12 @@ def test_handlers_of_signals_run_between_the_parts():
     finally:
         signal.signal(signal.SIGUSR1, previous)
     assert "handled" in seen and seen[-1] == "part"
+
+
+def test_progress_of_arrays_that_are_stored_otherwise():
+    """Big-endian arrays, and one 4-bit element a byte, take a way of their own."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for x in (np.arange(6, dtype=">f4").reshape(2, 3), np.arange(6).reshape(2, 3).astype(ml_dtypes.int4)):
+        seen = []
+        y = relayout.convert(x, "ab", "ba", progress=lambda done, total: seen.append((done, total)))
+        assert (y.astype(int) == x.astype(int).T).all() and seen and seen[-1][0] == seen[-1][1]
