@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _dtypes
-from .._errors import UnsupportedError
+from .._errors import ParseError, UnsupportedError
 from .._nibbles import nibble_dtype
 from .recipe import Layout, Recipe
 
@@ -56,7 +56,7 @@ def named_dtype(name: Any) -> np.dtype:
         return np.dtype(name)
     try:
         ours = _dtypes.name_of(name)
-    except UnsupportedError:  # NumPy has more types, such as complex64 and datetime64[s]
+    except (ParseError, UnsupportedError):  # NumPy has more types, such as complex64 and datetime64[s]
         ours = None
     if ours is not None:
         return nibble_dtype(ours) if ours in _dtypes.PACKED else _dtypes.numpy_dtype(ours)
