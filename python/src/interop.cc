@@ -360,6 +360,8 @@ void bind_interop(nb::module_& module) {
   bind_arrays(m);
   bind_directml(m);
   bind_onednn(m);
+  bind_onednn_log(m);
+  bind_gates(m);
   bind_cudnn(m);
   bind_texts(m);
   bind_cute_algebra(m);

@@ -71,6 +71,14 @@ std::string spelled_as(const PyLayout& self, const std::string& system, nb::hand
   return said.text;
 }
 
+nb::tuple aliases(const PyLayout& self) {
+  const auto tag = tag_of(self.layout);
+  const std::vector<std::string> names = tag ? aliases_of(*tag) : std::vector<std::string>();
+  nb::list out;
+  for (const std::string& name : names) out.append(nb::str(name.c_str()));
+  return nb::tuple(out);
+}
+
 nb::object index_at(const PyLayout& self, int64_t offset) {
   Dims index;
   switch (self.layout.inverse(offset, &index)) {
@@ -109,8 +117,12 @@ std::optional<bool> overlaps(const PyLayout& a, const PyLayout& b) {
 
 std::pair<std::string, Dims> PyLayout::spelled() const {
   if (!expression.empty()) return {expression, expression_dims};
-  if (const auto tag = tag_of(layout)) return {*tag, layout.dims()};
-  return {digits_expression(layout), layout.dims()};
+  const auto tag = tag_of(layout);
+  if (!tag) return {digits_expression(layout), layout.dims()};
+  for (const std::string& name : aliases_of(*tag)) {  // the name in the domain that the letters of the dims are of
+    if (letters == Format::parse(name).dim_names(layout.ndims())) return {name, layout.dims()};
+  }
+  return {*tag, layout.dims()};
 }
 
 std::string PyLayout::repr() const {
@@ -168,6 +180,8 @@ void bind_sizes(nb::class_<PyLayout>& type) {
       .def_prop_ro(
           "tag", [](const PyLayout& l) { return tag_of(l.layout); },
           "The tag in letters a to l that is this layout, or None.")
+      .def_prop_ro("aliases", &aliases,
+                   "The names of that tag in letters of dims, the commonest first: ('nhwc', 'ohwi', 'giwo') for acdb.")
       .def_prop_ro("names", &PyLayout::names, "A letter for each dim.");
 }
 

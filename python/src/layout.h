@@ -33,6 +33,8 @@ bool is_layout(nanobind::handle object);
 void bind_layout(nanobind::module_& module);
 void bind_layout_views(nanobind::class_<PyLayout>& type);
 void bind_interop(nanobind::module_& module);
+void bind_gates(nanobind::module_& interop);
+void bind_onednn_log(nanobind::module_& interop);
 void bind_opencl(nanobind::module_& module);
 
 }  // namespace relayout::python

@@ -30,7 +30,7 @@ int64_t held(const Dims& shape, int64_t item_bytes, DType dtype) {
 }
 
 Side source_of_layout(const Layout& layout, const Dims& shape, const Dims& strides, int64_t item_bytes, DType dtype) {
-  const Side out{{layout, dtype}, shape, 0, {}};
+  const Side out{{layout, dtype}, shape, 0, {}, {}};
   if (!row_major(shape, strides, item_bytes)) {
     throw Error(ErrorCode::unsupported,
                 "the memory of a Layout is one run of elements, and this array has strides of its own; name the layout "
@@ -60,7 +60,7 @@ Side source_with_strides(const Format& format, const Dims& dims, const Dims& sha
     in_elements.push_back(shape[d] > 1 ? strides[d] / item_bytes : 0);
     if (in_elements[d] < 0) offset0 -= in_elements[d] * (shape[d] - 1);
   }
-  return {{format.bind_physical(dims, in_elements, offset0), dtype}, shape, offset0 * item_bytes, format.text()};
+  return {{format.bind_physical(dims, in_elements, offset0), dtype}, shape, offset0 * item_bytes, format.text(), {}};
 }
 
 }  // namespace
@@ -77,10 +77,11 @@ int64_t product(const Dims& dims) {
   return out;
 }
 
-Side source_side(nb::handle said, nb::handle given_dims, const Dims& shape, const Dims& strides, int64_t item_bytes,
-                 DType dtype) {
-  if (is_layout(said)) return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
-  const Format format = Format::parse(nb::cast<std::string>(said));
+namespace {
+
+/// The side of an array of any shape and strides under an expression.
+Side source_of_format(const Format& format, nb::handle given_dims, const Dims& shape, const Dims& strides,
+                      int64_t item_bytes, DType dtype) {
   const bool dense = row_major(shape, strides, item_bytes);
   // Elements of another size than the array's own are bytes, which are one run of memory.
   const bool as_bytes = bits(dtype) != item_bytes * 8;
@@ -94,7 +95,7 @@ Side source_side(nb::handle said, nb::handle given_dims, const Dims& shape, cons
   }
   const std::optional<Dims> physical = format.physical_shape(dims);
   if (physical && *physical == shape && !as_bytes) {
-    if (dense) return {{format.bind(dims), dtype}, shape, 0, format.text()};
+    if (dense) return {{format.bind(dims), dtype}, shape, 0, format.text(), {}};
     return source_with_strides(format, dims, shape, strides, item_bytes, dtype);
   }
   if (shape.size() > 1 && physical && !as_bytes) refuse_shape(escaped(format.text()), shape, *physical);
@@ -104,17 +105,44 @@ Side source_side(nb::handle said, nb::handle given_dims, const Dims& shape, cons
   return out;
 }
 
+}  // namespace
+
+Side source_side(nb::handle said, nb::handle given_dims, const Dims& shape, const Dims& strides, int64_t item_bytes,
+                 DType dtype) {
+  Side out;
+  if (is_layout(said)) {
+    const PyLayout& own = *nb::inst_ptr<PyLayout>(said);
+    const auto [text, dims] = own.spelled();
+    const Format format = Format::parse(text);
+    // Of another shape than the expression's, the array is its memory, one element after the other.
+    if (format.physical_shape(dims) == shape && bits(dtype) == item_bytes * 8)
+      out = source_of_format(format, tuple_of(dims), shape, strides, item_bytes, dtype);
+    else
+      out = source_of_layout(own.layout, shape, strides, item_bytes, dtype);
+    out.expression = text;
+    out.letters = own.names();
+    return out;
+  }
+  const Format format = Format::parse(nb::cast<std::string>(said));
+  out = source_of_format(format, given_dims, shape, strides, item_bytes, dtype);
+  out.letters = format.dim_names(out.desc.layout.ndims());
+  return out;
+}
+
 Side destination_side(nb::handle said, const Dims& dims, DType dtype) {
   if (is_layout(said)) {
-    const Layout& layout = nb::inst_ptr<PyLayout>(said)->layout;
-    return {{layout, dtype}, Dims{layout.span()}, 0, {}};
+    const PyLayout& own = *nb::inst_ptr<PyLayout>(said);
+    const auto [text, before] = own.spelled();
+    const Dims shape = Format::parse(text).physical_shape(before).value_or(Dims{own.layout.span()});
+    return {{own.layout, dtype}, shape, 0, text, own.names()};
   }
   const Format format = Format::parse(nb::cast<std::string>(said));
   Dims bound = dims;
   if (!format.views().empty()) {
     if (const auto before = format.dims_before_views(dims)) bound = *before;
   }
-  Side out{{format.bind(bound), dtype}, {}, 0, format.text()};
+  Side out{{format.bind(bound), dtype}, {}, 0, format.text(), {}};
+  out.letters = format.dim_names(out.desc.layout.ndims());
   const std::optional<Dims> physical = format.physical_shape(bound);
   out.shape = physical ? *physical : Dims{format.buffer_span(bound)};
   return out;

@@ -2,7 +2,7 @@
 //
 // An array stands for a layout in one of two ways: its shape is the physical array that the layout describes,
 // (N, C/16, H, W, 16) for nChw16c, with any strides; or it is one run of elements that is long enough. What a user says
-// is a layout expression or a relayout.Layout.
+// is a layout expression, or a relayout.Layout, which means what its expression means.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +18,8 @@ struct Side {
   TensorDesc desc;
   Dims shape;              // of its array
   int64_t origin = 0;      // bytes from offset 0 to the array's first element
-  std::string expression;  // empty for a Layout
+  std::string expression;  // of a Layout: one that gives it
+  std::string letters;     // of the tensor's dims; a, b, ... where none are known
 };
 
 /// The side of a source that is an array of this shape, strides (in bytes) and size of element. `dims` are the tensor's

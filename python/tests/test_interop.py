@@ -87,6 +87,26 @@ def test_interop_onednn():
                [layout for layout in layouts() if layout.tag and layout.elements > 1])
 
 
+def test_interop_onednn_log():
+    lines, others = interop.read_onednn_log(
+        "onednn_verbose,v1,info,cpu,isa:Intel AVX2\n"
+        "onednn_verbose,v1,primitive,create_nested:cache_miss,cpu,reorder,jit:uni,undef,src:f32:a:blocked:abcd::f0 "
+        "dst:bf16:a:any:any::f0,,,2x17x5x4,0.1\n"
+        "an output of the program\n"
+        "dnnl_verbose,exec,cpu,reorder,jit:uni,undef,src_f32::blocked:abcd:f0 dst_f32:p:blocked:aBcd8b:f0,,,2x17x5x4,1\n"
+        "onednn_verbose,v1,primitive,exec,gpu,sdpa,ocl:micro,undef,query:f16::blocked:abcd::f0 key:f16::blocked:abdc::f0 "
+        "val:f16::blocked:abcd::f0 dst:f16::blocked:abcd::f0,,msk:causal,1x2x8x4:1x2x4x9:1x2x9x6,0.2\n")
+    assert [line["number"] for line in lines] == [2, 4, 5] and [other["number"] for other in others] == [1]
+    assert lines[0]["operation"] == "create_nested:cache_miss"
+    src, dst = lines[0]["tensors"]
+    assert src["layout"] == relayout.layout("nchw", (2, 17, 5, 4)) and src["why"] is None
+    assert dst["layout"] is None and "any" in dst["why"] and dst["dtype"] == "bf16"
+    assert lines[1]["tensors"][1]["layout"] == relayout.layout("nChw8c", (2, 17, 5, 4))
+    assert [tensor["dims"] for tensor in lines[2]["tensors"]] == [(1, 2, 8, 4), (1, 2, 4, 9), (1, 2, 9, 6),
+                                                                 (1, 2, 8, 6)]
+    assert "not about a primitive" in others[0]["why"]
+
+
 def test_interop_cudnn():
     round_trip(interop.to_cudnn, lambda said, _: interop.from_cudnn(
         said["dimensions"], said["strides"], "f32", said["vector_count"], said["vectorized_dimension"]))

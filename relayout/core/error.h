@@ -5,7 +5,7 @@
 // in its own words.
 //
 //     throw Error(ErrorCode::overflow, "layout: elements of dims 4611686018427387904x4 overflow int64",
-//                 "dims[1]", "4", "9223372036854775807");
+//                 "dims[0]", "4611686018427387904", "9223372036854775807");
 #pragma once
 
 #include <exception>
@@ -60,8 +60,12 @@ class Error : public std::exception {
   std::string message_, field_, value_, limit_;
 };
 
-/// `text` made safe to show: control bytes, quotes, DEL and bytes over 0x7e as \xNN, and cut at
-/// `max_chars` with "...". For text that came from a file or a command line.
+/// `text` made safe to show, and cut at `max_chars` characters with "...". For text that came from a file or a command
+/// line. UTF-8 stays as it is, but quotes, backslashes, bytes that are no UTF-8, and characters that a terminal acts on
+/// or does not show (controls, separators of lines, marks of the direction of writing) become \xNN of their bytes.
 std::string escaped(std::string_view text, std::size_t max_chars = 64);
+
+/// How many characters a text of UTF-8 has, which is what carets and columns of a table are set by.
+std::size_t characters(std::string_view text);
 
 }  // namespace relayout

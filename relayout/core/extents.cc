@@ -42,13 +42,14 @@ int64_t parse_int(std::string_view text, std::string_view what) {
 Dims parse_dims(std::string_view text, std::string_view what) {
   Dims dims;
   if (text.empty()) return dims;
+  const char separator = text.find(',') == std::string_view::npos ? 'x' : ',';
   for (int d = 0;; ++d) {
     const std::string field = std::string(what) + "[" + std::to_string(d) + "]";
     if (d == kMaxDims) {
       throw Error(ErrorCode::limit, std::string(what) + ": more than " + std::to_string(kMaxDims) + " dimensions",
                   std::string(what), escaped(text), std::to_string(kMaxDims));
     }
-    const std::size_t comma = text.find(',');
+    const std::size_t comma = text.find(separator);
     dims.push_back(parse_int(text.substr(0, comma), field));
     if (comma == std::string_view::npos) return dims;
     text.remove_prefix(comma + 1);

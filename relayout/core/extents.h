@@ -100,7 +100,8 @@ constexpr int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); 
 /// "2,17,5,4" with any separator; "" for none.
 std::string join(std::span<const int64_t> values, std::string_view separator = ",");
 
-/// Reads "2,17,5,4" ("" is rank 0). Error{parse} names the entry; no sign check is made here.
+/// Reads "2,17,5,4" or "2x17x5x4", as dims are shown ("" is rank 0). Error{parse} names the entry; no sign check is
+/// made here.
 Dims parse_dims(std::string_view text, std::string_view what = "dims");
 
 /// Reads one decimal int64 that fills all of `text`. Error{parse} otherwise.

@@ -2,6 +2,7 @@
 // the names of dims are format_views.cc.
 #include "relayout/core/format.h"
 
+#include "relayout/core/overflow.h"
 #include "relayout/core/tag_names.h"
 
 namespace relayout {
@@ -21,36 +22,49 @@ bool has_zero(const Dims& dims) { return std::ranges::find(dims, 0) != dims.end(
 Layout layout_of_axes(const Dims& dims, std::span<const PhysicalAxis> axes, std::span<const int64_t> strides,
                       int64_t offset0) {
   std::array<Digits, kMaxDims> digits;
-  for (std::size_t k = axes.size(); k-- > 0;)
-    digits[static_cast<std::size_t>(axes[k].dim)].push_back({axes[k].extent, strides[k]});
+  Digits padding;
+  for (std::size_t k = axes.size(); k-- > 0;) {
+    Digits& own = axes[k].dim < 0 ? padding : digits[static_cast<std::size_t>(axes[k].dim)];
+    own.push_back({axes[k].extent, strides[k]});
+  }
   for (std::size_t k = 0; k < axes.size(); ++k) {
     if (axes[k].place >= 0) digits[static_cast<std::size_t>(axes[k].dim)][axes[k].place] = {axes[k].extent, strides[k]};
   }
+  if (dims.empty()) return Layout::padded_scalar(padding.empty() ? Digits{{1, 0}} : padding, offset0);
+  // What belongs to no dim is padding beyond all indices of the outermost one.
+  for (const Digit& digit : padding) digits[static_cast<std::size_t>(axes[0].dim)].push_back(digit);
   return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0);
 }
 
 }  // namespace
 
 void Format::throw_overflow(const Dims& dims) const {
-  Dims padded = dims;
-  for (const Block& b : blocks_)
-    padded[b.dim] = checked_mul(ceil_div(padded[b.dim], b.size), b.size).value_or(dims[b.dim]);
-  // The error names the dim at which the product becomes too large or, if the product fits, the largest dim.
-  int worst = static_cast<int>(std::ranges::max_element(padded) - padded.begin());
-  int64_t product = 1;
-  for (int d = 0; d < padded.size(); ++d) {
-    const auto next = checked_mul(product, std::max<int64_t>(padded[d], 1));
-    if (!next) {
-      worst = d;
-      break;
-    }
-    product = *next;
+  const std::string what = "bind: " + escaped(text_) + " of dims " + join(dims) + ": ";
+  std::vector<std::span<const Digit>> digits;
+  std::vector<Digit> strided;
+  if (kind_ == Kind::strides) {
+    for (int d = 0; d < dims.size(); ++d) strided.push_back({dims[d], (*strides_)[d]});
+    for (const Digit& digit : strided) digits.emplace_back(&digit, 1);
   }
-  throw Error(ErrorCode::overflow,
-              "bind: " + escaped(text_) + " of dims " + join(dims) + " overflows 64 bits at dim " +
-                  std::to_string(worst) + " (" + std::to_string(dims[worst]) + ")",
-              "dims[" + std::to_string(worst) + "]", std::to_string(dims[worst]),
-              std::to_string(std::numeric_limits<int64_t>::max()));
+  for (const Digits& own : digits_) digits.emplace_back(own);
+  if (!digits.empty()) throw_too_far(what + "the offsets overflow 64 bits", dims, digits, 0);
+  const auto say = [&](const std::string& why, const std::string& field, int64_t value) {
+    throw Error(ErrorCode::overflow, what + why + " overflow 64 bits", field, std::to_string(value),
+                std::to_string(std::numeric_limits<int64_t>::max()));
+  };
+  Dims padded = dims;
+  for (int d = 0; d < dims.size(); ++d) {
+    std::optional<int64_t> block = 1;
+    for (const Block& b : blocks_) block = b.dim == d && block ? checked_mul(*block, b.size) : block;
+    const auto capacity = block ? checked_mul(ceil_div(dims[d], *block), *block) : std::nullopt;
+    const std::string dim = std::to_string(d);
+    if (!capacity) say("the blocks of dim " + dim + " (" + std::to_string(dims[d]) + ")", "dims[" + dim + "]", dims[d]);
+    padded[d] = *capacity;
+  }
+  if (!checked_product(padded)) throw_too_many(what, padded, dims, "elements overflow 64 bits");
+  if (align_) say("rows of a multiple of " + std::to_string(*align_) + " elements", "align", *align_);
+  if (pitch_) say("rows of " + std::to_string(*pitch_) + " texels", "pitch", *pitch_);
+  throw_too_many(what, padded, dims, "elements and what their layout adds overflow 64 bits");
 }
 
 std::optional<int> Format::rank() const {
@@ -148,6 +162,7 @@ Format::Outer Format::outer_for(int ndims) const {
 std::vector<PhysicalAxis> Format::physical_axes(const Dims& dims) const {
   Dims block(dims.size(), 1);
   for (const Block& b : blocks_) {
+    if (b.dim < 0) continue;
     const auto next = checked_mul(block[b.dim], b.size);
     if (!next) throw_overflow(dims);
     block[b.dim] = *next;
@@ -283,6 +298,7 @@ std::optional<Dims> Format::physical_shape(const Dims& dims) const {
 
 Dims Format::blocked_dims(Dims dims) const {
   for (const Block& b : blocks_) {
+    if (b.dim < 0) continue;
     const auto next = checked_mul(dims[b.dim], b.size);
     if (!next) throw_overflow(dims);
     dims[b.dim] = *next;
@@ -325,7 +341,7 @@ Dims Format::dims_from_physical(const Dims& shape) const {
 
 std::optional<std::string> Format::generic_tag(int ndims) const {
   if (kind_ != Kind::tag || align_ || !views_.empty()) return std::nullopt;
-  if (std::ranges::any_of(blocks_, [](const Block& b) { return b.place >= 0; })) return std::nullopt;
+  if (std::ranges::any_of(blocks_, [](const Block& b) { return b.place >= 0 || b.dim < 0; })) return std::nullopt;
   std::string out;
   const Outer outer = outer_for(ndims);
   for (int k = 0; k < outer.size(); ++k) {

@@ -46,7 +46,7 @@ struct ImageExtent {
 
 /// One axis of the physical array that a tag describes, outermost first: an outer dim or a block.
 struct PhysicalAxis {
-  int dim = 0;
+  int dim = 0;  // -1: a block of no dim, which is padding but for its index 0
   int64_t extent = 0;
   bool block = false;
   /// The place of a block among the digits of its dim, 0 innermost; -1 where digits follow the order of memory.
@@ -132,7 +132,7 @@ class Format {
 
  private:
   struct Block {
-    int dim;
+    int dim;  // -1 as in PhysicalAxis
     int64_t size;
     int place = -1;  // as in PhysicalAxis
   };

@@ -19,6 +19,7 @@ char lower(char ch) { return is_upper(ch) ? static_cast<char>(ch - 'A' + 'a') : 
 struct Format::Parser {
   std::string_view text;
   Format out;
+  std::string_view tag_word{};  // while a tag is read, that tag
 
   [[noreturn]] void fail(std::size_t at, const std::string& why, std::span<const std::string> near = {}) const {
     // A long text is cut to a window around the position, so that it fits on one line.
@@ -26,7 +27,10 @@ struct Format::Parser {
     const std::string before = (from ? "..." : "") + escaped(text.substr(from, at - from), 400);
     const std::string after =
         at < text.size() ? escaped(text.substr(at, 24), 100) + (text.size() > at + 24 ? "..." : "") : "";
-    std::string message = "layout: " + why + "\n  " + before + after + "\n  " + std::string(before.size(), ' ') + "^";
+    std::string message =
+        "layout: " + why + "\n  " + before + after + "\n  " + std::string(characters(before), ' ') + "^";
+    const std::vector<std::string> meant = names_meant_here();
+    if (!meant.empty()) near = meant;
     if (!near.empty()) {
       message += "\n  did you mean ";
       for (std::size_t i = 0; i < near.size(); ++i) message += (i ? ", " : "") + near[i];
@@ -35,12 +39,32 @@ struct Format::Parser {
     throw Error(ErrorCode::parse, message, "layout", escaped(text), why);
   }
 
+  /// What the tag means that is being read, or the word behind its last point (torch.channels_last).
+  std::vector<std::string> names_meant_here() const {
+    if (tag_word.empty()) return {};
+    std::vector<std::string> meant = names_meant(tag_word);
+    const std::size_t point = text.rfind('.');
+    if (meant.empty() && point != std::string_view::npos) {
+      meant = names_meant(text.substr(point + 1));
+      if (const std::string word(text.substr(point + 1)); meant.empty() && memory_format(word)) meant.push_back(word);
+    }
+    return meant;
+  }
+
   int64_t number(std::size_t from, std::size_t to, const char* what) const {
     try {
       return parse_int(text.substr(from, to - from), what);
     } catch (const Error& e) {
       fail(from, e.message());
     }
+  }
+
+  /// The memory format of that name.
+  static std::optional<MemoryFormat> memory_format(std::string_view word) {
+    for (auto format : {MemoryFormat::contiguous, MemoryFormat::channels_last, MemoryFormat::channels_last_3d}) {
+      if (word == name(format)) return format;
+    }
+    return std::nullopt;
   }
 
   Format parse() {
@@ -118,10 +142,9 @@ struct Format::Parser {
       out.kind_ = word == "any" ? Kind::any : Kind::undef;
       return;
     }
-    for (auto format : {MemoryFormat::contiguous, MemoryFormat::channels_last, MemoryFormat::channels_last_3d}) {
-      if (word != name(format)) continue;
+    if (const auto format = memory_format(word)) {
       out.kind_ = Kind::memory_format;
-      out.memory_format_ = format;
+      out.memory_format_ = *format;
       return;
     }
     if (word.starts_with("strides:")) return strides(end);
@@ -159,7 +182,7 @@ struct Format::Parser {
     } else if (spelled.digits) {
       out.kind_ = Kind::digits;
       out.digits_ = *spelled.digits;
-    } else if (spelled.tag.empty()) {
+    } else if (spelled.tag.empty() && spelled.blocks_of_no_dim.empty()) {
       out.kind_ = Kind::memory_format;
       out.memory_format_ = MemoryFormat::contiguous;
     } else {
@@ -169,7 +192,7 @@ struct Format::Parser {
   }
 
   void as_tag(const Spelled& spelled) {
-    const Format tag = Format::parse(spelled.tag);
+    const Format tag = spelled.tag.empty() ? Format() : Format::parse(spelled.tag);  // a scalar has no letters
     out.kind_ = Kind::tag;
     out.letters_ = tag.letters_;
     out.outer_ = tag.outer_;
@@ -178,16 +201,19 @@ struct Format::Parser {
     out.unit_dim_ = spelled.unit_dim;
     bool as_in_memory = true;
     for (std::size_t k = 0; k < spelled.places.size(); ++k) {
-      const auto behind = std::ranges::count_if(out.blocks_.begin() + static_cast<std::ptrdiff_t>(k) + 1,
-                                                out.blocks_.end(),
-                                                [&](const Block& b) { return b.dim == out.blocks_[k].dim; });
+      const auto behind =
+          std::ranges::count_if(out.blocks_.begin() + static_cast<std::ptrdiff_t>(k) + 1, out.blocks_.end(),
+                                [&](const Block& b) { return b.dim == out.blocks_[k].dim; });
       as_in_memory = as_in_memory && behind == spelled.places[k];
     }
     for (std::size_t k = 0; k < spelled.places.size() && !as_in_memory; ++k) out.blocks_[k].place = spelled.places[k];
+    for (const auto& [place, size] : spelled.blocks_of_no_dim)
+      out.blocks_.insert(out.blocks_.begin() + static_cast<std::ptrdiff_t>(place), {-1, size});
   }
 
   /// Letters with at most one row break, then blocks.
   void tag(std::size_t end) {
+    tag_word = text.substr(0, end);
     out.kind_ = Kind::tag;
     std::string letters;                // outer, lower case
     std::vector<std::size_t> position;  // of each letter, in text
@@ -222,6 +248,7 @@ struct Format::Parser {
              names_near(letters));
       if (!is_upper(text[position[k]]) && blocked) fail(position[k], quoted + " has a block, so it must be a capital");
     }
+    tag_word = {};
     if (!out.is_image()) return;
     int64_t lanes = 1;
     for (const Block& b : out.blocks_) lanes = std::min(lanes * b.size, kMaxBlock);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "relayout/core/overflow.h"
 #include "relayout/core/wide.h"
 
 namespace relayout {
@@ -17,15 +18,20 @@ namespace {
               std::to_string(std::numeric_limits<int64_t>::max()));
 }
 
-int64_t product_or_throw(const Dims& dims, const char* what) {
-  if (std::ranges::find(dims, 0) != dims.end()) return 0;
-  int64_t product = 1;
-  for (int d = 0; d < dims.size(); ++d) {
-    auto next = checked_mul(product, dims[d]);
-    if (!next) throw_overflow(what, d, dims[d]);
-    product = *next;
+int64_t product_or_throw(const Dims& sizes, const Dims& dims) {
+  const auto product = checked_product(sizes);
+  if (!product) {
+    const bool padded = !(sizes == dims);
+    throw_too_many("layout: ", sizes, dims,
+                   std::string("elements") + (padded ? " with padding" : "") + " overflow 64 bits");
   }
-  return product;
+  return *product;
+}
+
+std::vector<std::span<const Digit>> all_digits(const Layout& layout) {
+  std::vector<std::span<const Digit>> out;
+  for (int d = 0; d < layout.ndims(); ++d) out.push_back(layout.digits(d));
+  return out;
 }
 
 }  // namespace
@@ -83,16 +89,28 @@ Layout Layout::strided(const Dims& dims, const Dims& strides, int64_t offset0) {
 }
 
 Layout Layout::contiguous(const Dims& dims) {
-  const bool empty = std::ranges::find(dims, 0) != dims.end();
+  if (std::ranges::all_of(dims, [](int64_t extent) { return extent >= 0; })) product_or_throw(dims, dims);
   Dims strides(dims.size(), 0);
   int64_t stride = 1;
   for (int d = dims.size() - 1; d >= 0; --d) {
     strides[d] = stride;
-    const auto next = checked_mul(stride, std::max<int64_t>(dims[d], 1));
-    if (!next && !empty && d > 0) throw_overflow("the number of elements", d, dims[d]);
-    stride = next.value_or(0);
+    // Without elements the other extents may be of any size.
+    stride = checked_mul(stride, std::max<int64_t>(dims[d], 1)).value_or(0);
   }
   return strided(dims, strides);
+}
+
+Layout Layout::padded_scalar(const Digits& padding, int64_t offset0) {
+  const Layout vector = from_digits({1}, std::span(&padding, 1), offset0).canonical();
+  Layout out;
+  if (vector.padded()) out.digits_ = vector.digits_;
+  out.offset0_ = offset0;
+  return out;
+}
+
+Layout Layout::as_vector() const {
+  const Digits digits = digits_.empty() ? Digits{{1, 0}} : digits_;
+  return from_digits({1}, std::span(&digits, 1), offset0_);
 }
 
 void Layout::validate() const {
@@ -126,8 +144,8 @@ void Layout::validate() const {
     throw Error(ErrorCode::invalid_argument, "layout: offset0 is " + std::to_string(offset0_), "offset0",
                 std::to_string(offset0_), "0 or more");
   }
-  if (product_or_throw(dims_, "the number of elements") == 0) return;
-  product_or_throw(padded, "the number of elements with padding");
+  if (product_or_throw(dims_, dims_) == 0) return;
+  product_or_throw(padded, dims_);
 
   if (offset0_ == std::numeric_limits<int64_t>::max()) {  // the span is one more
     throw Error(ErrorCode::overflow, "layout: the span overflows 64 bits at offset0 (" + std::to_string(offset0_) + ")",
@@ -138,9 +156,10 @@ void Layout::validate() const {
     for (const Digit& digit : digits(d)) {
       const auto reach = checked_mul(digit.extent - 1, digit.stride);
       const auto size = checked_mul(digit.extent, digit.stride);  // so that footprint() cannot overflow
-      if (!reach || !size || *size == std::numeric_limits<int64_t>::min()) throw_overflow("the span", d, digit.stride);
-      const auto next = checked_add(*reach < 0 ? low : high, *reach);
-      if (!next || *next == std::numeric_limits<int64_t>::max()) throw_overflow("the span", d, digit.stride);
+      const bool fits = reach && size && *size != std::numeric_limits<int64_t>::min();
+      const auto next = fits ? checked_add(*reach < 0 ? low : high, *reach) : std::nullopt;
+      if (!next || *next == std::numeric_limits<int64_t>::max())
+        throw_too_far("layout: the span overflows 64 bits", dims_, all_digits(*this), offset0_);
       (*reach < 0 ? low : high) = *next;
     }
   }
@@ -178,7 +197,10 @@ Dims Layout::outer_strides() const {
 
 int64_t Layout::elements() const { return *checked_product(dims_); }
 
-int64_t Layout::padded_elements() const { return empty() ? 0 : *checked_product(padded_dims()); }
+int64_t Layout::padded_elements() const {
+  if (ndims() == 0) return as_vector().capacity(0);
+  return empty() ? 0 : *checked_product(padded_dims());
+}
 
 int64_t digits_offset(std::span<const Digit> digits, int64_t i) {
   int64_t sum = 0;
@@ -225,7 +247,8 @@ int64_t Layout::span() const { return empty() ? 0 : offset_range().second + 1; }
 
 int64_t Layout::footprint() const {
   if (empty()) return 0;
-  int64_t blocks = 1, size = ndims() == 0 ? 1 : 0;
+  if (ndims() == 0) return padded() ? as_vector().footprint() : 1;
+  int64_t blocks = 1, size = 0;
   for (int d = 0; d < ndims(); ++d) {
     const Digit outer = digits(d).back();
     blocks *= block(d);
@@ -262,6 +285,7 @@ bool Layout::broadcast() const {
 }
 
 bool Layout::padded() const {
+  if (ndims() == 0) return !digits_.empty();
   for (int d = 0; d < ndims(); ++d) {
     if (capacity(d) != dim(d)) return true;
   }
@@ -304,6 +328,7 @@ Layout Layout::canonical() const {
   Layout out;
   out.dims_ = dims_;
   out.offset0_ = offset0_;
+  if (ndims() == 0) out.digits_ = digits_;
   for (int d = 0; d < ndims(); ++d) {
     const int first = out.digits_.size();
     for (const Digit& digit : digits(d)) {
@@ -329,23 +354,11 @@ bool operator==(const Layout& a, const Layout& b) {
 TensorDesc::TensorDesc(Layout layout_, DType dtype_) : layout(std::move(layout_)), dtype(dtype_) {
   const int64_t elements = std::max({layout.span(), layout.footprint(), layout.padded_elements()});
   if (bytes_for(dtype, elements)) return;
-  int worst = 0;  // the dim that reaches farthest
-  int64_t most = -1;
-  for (int d = 0; d < layout.ndims(); ++d) {
-    const Digit outer = layout.digits(d).back();
-    const int64_t reach = std::abs(outer.stride) * outer.extent;
-    if (reach > most) most = reach, worst = d;
-  }
-  const std::string what = "tensor: " + std::to_string(elements) + " elements of " + std::string(name(dtype)) +
-                           " overflow 64 bits of bytes; ";
-  const std::string limit = std::to_string(std::numeric_limits<int64_t>::max());
-  if (most < layout.offset0()) {
-    const std::string offset = std::to_string(layout.offset0());
-    throw Error(ErrorCode::overflow, what + "offset0 is " + offset, "offset0", offset, limit);
-  }
-  const std::string extent = std::to_string(layout.dim(worst)), dim = std::to_string(worst);
-  throw Error(ErrorCode::overflow, what + "dim " + dim + " (" + extent + ") reaches farthest", "dims[" + dim + "]",
-              extent, limit);
+  const std::string of_type = "elements of " + std::string(name(dtype)) + " overflow 64 bits of bytes";
+  if (layout.ndims() > 0 && !bytes_for(dtype, layout.padded_elements()))
+    throw_too_many("tensor: ", layout.padded_dims(), layout.dims(), of_type);
+  throw_too_far("tensor: " + std::to_string(elements) + " " + of_type, layout.dims(), all_digits(layout),
+                layout.offset0());
 }
 
 int64_t TensorDesc::span_bytes() const { return *bytes_for(dtype, layout.span()); }

@@ -65,6 +65,10 @@ class Layout {
   /// Row-major strides, last dim innermost.
   static Layout contiguous(const Dims& dims);
 
+  /// A scalar in memory of its own that is larger, as f32[]{:T(128)} of XLA: rank 0, and what the digits (innermost
+  /// first) reach besides offset0 is padding. Errors as in strided().
+  static Layout padded_scalar(const Digits& padding, int64_t offset0 = 0);
+
   /// The general form: `digits[d]` lists dim d's digits, innermost first, at least one a dim.
   /// The capacity (product of extents) must reach the dim. Of a dim without elements the outermost digit is the one
   /// with extent 0, whichever is given so. Errors as in strided().
@@ -92,6 +96,10 @@ class Layout {
   /// Stride of dim d's outermost digit, in elements.
   int64_t outer_stride(int d) const { return digits(d).back().stride; }
   Dims outer_strides() const;
+
+  /// A scalar as a tensor of rank 1 and extent 1 in the same memory, whose dim has the scalar's padding. Only for rank
+  /// 0.
+  Layout as_vector() const;
 
   /// Logical elements; 0 if any dim is 0.
   int64_t elements() const;

@@ -157,11 +157,19 @@ struct InverseSearch {
 
 std::optional<std::pair<Dims, Dims>> Layout::collision() const { return find_collision(*this, dims_); }
 
-bool Layout::injective_with_padding() const { return empty() || !find_collision(*this, padded_dims()); }
+bool Layout::injective_with_padding() const {
+  if (ndims() == 0) return !padded() || as_vector().injective_with_padding();
+  return empty() || !find_collision(*this, padded_dims());
+}
 
 Slot Layout::inverse(int64_t offset, Dims* index) const {
   const auto [low, high] = offset_range();
   if (offset < low || offset > high) return Slot::gap;
+  if (ndims() == 0) {
+    const Slot slot = as_vector().inverse(offset, nullptr);
+    if (index && slot != Slot::gap) *index = {};
+    return slot;
+  }
   InverseSearch search{*this, searched_digits(*this, padded_dims()), Dims(ndims(), 0), {}};
   const bool element = search.search(0, offset - low);
   if (index && search.found) *index = search.best;

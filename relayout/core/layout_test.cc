@@ -100,12 +100,18 @@ TEST(Layout, RefusesAndNamesTheDim) {
     return std::string("no error");
   };
   constexpr int64_t kBig = int64_t{1} << 62;
-  EXPECT_EQ(field_of([] { Layout::contiguous({kBig, 4}); }), "dims[1]");
-  EXPECT_EQ(field_of([] { Layout::strided({kBig, 4}, {0, 0}); }), "dims[1]");
+  EXPECT_EQ(field_of([] { Layout::contiguous({kBig, 4}); }), "dims[0]");
+  EXPECT_EQ(field_of([] { Layout::contiguous({3, kBig, 2}); }), "dims[1]");
+  EXPECT_EQ(field_of([] { Layout::strided({kBig, 4}, {0, 0}); }), "dims[0]");
   EXPECT_EQ(field_of([] { TensorDesc(Layout::contiguous({kBig}), DType::f32); }), "dims[0]");
-  EXPECT_EQ(field_of([] { Format::parse("aB16b").bind({int64_t{1} << 59, 17}); }), "dims[1]");
+  EXPECT_EQ(field_of([] { TensorDesc(Layout::contiguous({3, kBig / 4}), DType::f32); }), "dims[1]");
+  EXPECT_EQ(field_of([] { TensorDesc(Layout::strided({3, 5}, {kBig / 4, 1}), DType::f32); }), "dims[0]");
+  EXPECT_EQ(field_of([] { Format::parse("aB16b").bind({int64_t{1} << 59, 17}); }), "dims[0]");
+  EXPECT_EQ(field_of([] { Format::parse("strides:-4,-4611686018427387904").bind({5, 4}); }), "dims[1]");
+  EXPECT_EQ(field_of([] { Format::parse("ab;align=4611686018427387904").bind({5, 4}); }), "align");
   EXPECT_EQ(field_of([] { Format::parse("A16a").bind({std::numeric_limits<int64_t>::max()}); }), "dims[0]");
   EXPECT_EQ(field_of([] { Layout::strided({3}, {kBig}); }), "dims[0]");
+  EXPECT_EQ(field_of([] { Layout::strided({4096, 4, 3}, {1, kBig, 5}); }), "dims[1]");
   EXPECT_EQ(field_of([] { Layout::strided({}, {}, std::numeric_limits<int64_t>::max()); }), "offset0");
   EXPECT_EQ(field_of([] { TensorDesc(Layout::strided({}, {}, kBig), DType::f32); }), "offset0");
   EXPECT_EQ(field_of([] { Layout::strided({2, -1}, {1, 1}); }), "dims[1]");
@@ -114,6 +120,54 @@ TEST(Layout, RefusesAndNamesTheDim) {
   EXPECT_EQ(code_of([] { parse_dims("1,1,1,1,1,1,1,1,1,1,1,1,1"); }), ErrorCode::limit);
   EXPECT_EQ(code_of([] { Layout::contiguous({2, 3}).offset(Dims{2, 0}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([] { Layout::contiguous({2, 3}).offset(Dims{0}); }), ErrorCode::invalid_argument);
+}
+
+TEST(Layout, OverflowsSayTheNumbers) {
+  const auto message = [](const auto& action) { return test::error_of(action).message(); };
+  EXPECT_EQ(
+      message([] {
+        Format::parse("nChw8c").bind({3, 4611686018427387900, 2, 1});
+      }),
+      "bind: nChw8c of dims 3,4611686018427387900,2,1: 3 x 4611686018427387904 x 2 x 1 elements overflow 64 bits; "
+      "dim 1 (4611686018427387900, padded to 4611686018427387904) is the largest");
+  EXPECT_EQ(
+      message([] {
+        Layout::contiguous({4611686018427387904, 2, 2});
+      }),
+      "layout: 4611686018427387904 x 2 x 2 elements overflow 64 bits; dim 0 (4611686018427387904) is the largest");
+  EXPECT_EQ(message([] {
+              TensorDesc(Layout::contiguous({3, 1152921504606846976}), DType::f32);
+            }),
+            "tensor: 3 x 1152921504606846976 elements of f32 overflow 64 bits of bytes; dim 1 (1152921504606846976) is "
+            "the largest");
+  EXPECT_EQ(message([] {
+              Layout::strided({2, 3}, {1, 4611686018427387904});
+            }),
+            "layout: the span overflows 64 bits; dim 1 (3) reaches farthest, by 2 x 4611686018427387904");
+}
+
+TEST(Layout, AScalarMayHavePadding) {
+  const Layout scalar = Layout::padded_scalar({{4, 1}, {1, 3}, {2, 4}}, 5);
+  EXPECT_EQ(scalar.ndims(), 0);
+  EXPECT_EQ(scalar.elements(), 1);
+  EXPECT_EQ(scalar.padded_elements(), 8);
+  EXPECT_EQ(scalar.span(), 13);
+  EXPECT_EQ(scalar.footprint(), 8);
+  EXPECT_TRUE(scalar.padded() && scalar.packed() && !scalar.dense() && scalar.injective_with_padding());
+  EXPECT_EQ(scalar.offset(Dims{}), 5);
+  Dims index{1};
+  EXPECT_EQ(scalar.inverse(4, &index), Slot::gap);
+  EXPECT_EQ(scalar.inverse(5, &index), Slot::element);
+  EXPECT_EQ(index, Dims{});
+  EXPECT_EQ(scalar.inverse(12, &index), Slot::padding);
+  EXPECT_EQ(scalar.canonical(), scalar);
+  EXPECT_EQ(scalar.as_vector(), Layout::from_digits({1}, std::vector<Digits>{{{8, 1}}}, 5));
+  EXPECT_FALSE(scalar == Layout::padded_scalar({{1, 1}}, 5));
+  EXPECT_EQ(Layout::padded_scalar({{1, 1}}), Layout());
+  const std::string text = digits_expression(scalar);
+  EXPECT_EQ(text, "xla:[]{:T(8)}@5");
+  EXPECT_EQ(Format::parse(text).bind({}), scalar);
+  EXPECT_EQ(code_of([] { Layout::padded_scalar({{int64_t{1} << 62, 2}}); }), ErrorCode::overflow);
 }
 
 TEST(Layout, SearchesAgreeWithEnumeration) {

@@ -193,6 +193,17 @@ void visit_runs(const Layout& layout, Visit visit, void* f) {
 
 void visit_padding_runs(const Layout& layout, Visit visit, void* f) {
   if (layout.empty() || !layout.padded()) return;
+  if (layout.ndims() == 0) {
+    struct Caller {
+      Visit visit;
+      void* f;
+    } caller{visit, f};
+    const auto without_index = [](void* self, int64_t offset, int64_t length, const Dims&) {
+      const Caller& to = *static_cast<Caller*>(self);
+      return to.visit(to.f, offset, length, Dims());
+    };
+    return visit_padding_runs(layout.as_vector(), without_index, &caller);
+  }
   Walk walk(layout, Wanted::padding);
   // An offset that an element shares is no padding. That can only be where indices share offsets at all.
   const bool shared = !walk.nested() && !without_repeats(layout).injective_with_padding();
@@ -214,6 +225,7 @@ void visit_padding_runs(const Layout& layout, Visit visit, void* f) {
 std::optional<int64_t> gap_count(const Layout& layout) {
   static constexpr int64_t kMostSteps = int64_t{1} << 28, kMostOffsets = int64_t{1} << 24;
   if (layout.empty()) return 0;
+  if (layout.ndims() == 0) return gap_count(layout.as_vector());
   const auto [low, high] = layout.offset_range();
   const int64_t offsets = high - low + 1;
   const Layout once = without_repeats(layout);

@@ -110,6 +110,19 @@ TEST(Runs, WithoutElementsThereAreNone) {
   EXPECT_EQ(runs(Layout::contiguous({0})), SeenRuns{});
 }
 
+TEST(Runs, AScalarsPaddingIsOne) {
+  const Layout scalar = Layout::padded_scalar({{4, 1}, {2, 4}}, 5);
+  for_each_run(scalar, [](int64_t offset, int64_t length) { EXPECT_EQ(std::pair(offset, length), std::pair(5l, 1l)); });
+  int runs = 0;
+  for_each_padding_run(scalar, [&](int64_t offset, int64_t length, const Dims& index) {
+    EXPECT_EQ(std::pair(offset, length), std::pair(6l, 7l));
+    EXPECT_EQ(index, Dims{});
+    ++runs;
+  });
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(gap_count(scalar), 0);
+}
+
 TEST(Runs, GapsAreCounted) {
   EXPECT_EQ(gap_count(bound("nchw", {2, 3, 5, 4})), 0);
   EXPECT_EQ(gap_count(bound("nChw8c", {2, 17, 5, 4})), 0);     // padding is no gap

@@ -1,4 +1,4 @@
-// Tags as names: the domains' letters and orders, aliases, suggestions, and the way back from a layout.
+// Tags as names: the domains' letters and orders, aliases, and the way back from a layout.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -18,9 +18,9 @@ struct Domain {
   bool named;
 };
 constexpr Domain kDomains[] = {
-    {"nc", true, true},    {"oi", true, true},    {"goi", true, true},    {"tn", false, true},
-    {"tnc", false, true},  {"ldnc", false, true}, {"ldigo", false, true}, {"ldio", false, true},
-    {"ldgo", false, true}, {"mi", true, false},   {"i", true, false},     {"c", true, false},     {"", true, false},
+    {"nc", true, true},    {"oi", true, true},     {"goi", true, true},   {"tn", false, true},   {"tnc", false, true},
+    {"ldnc", false, true}, {"ldigo", false, true}, {"ldio", false, true}, {"ldgo", false, true}, {"mi", true, false},
+    {"i", true, false},    {"c", true, false},     {"", true, false},
 };
 
 std::string sorted(std::string_view text) {
@@ -60,21 +60,6 @@ std::vector<std::string> spatial_names(int rank) {
   return out;
 }
 
-/// Optimal string alignment distance: insertions, deletions, changes and swaps of neighbours.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-    }
-  }
-  return cost[a.size()][b.size()];
-}
-
 /// The tag of these outer dims and blocks (dim, size), outermost first.
 std::string spell(std::span<const int> outer, std::span<const std::pair<int, int64_t>> blocks) {
   std::string out;
@@ -83,21 +68,6 @@ std::string spell(std::span<const int> outer, std::span<const std::pair<int, int
     out += static_cast<char>((blocked ? 'A' : 'a') + d);
   }
   for (const auto& [dim, size] : blocks) out += std::to_string(size) + static_cast<char>('a' + dim);
-  return out;
-}
-
-/// The names that a misspelt word may mean: the tags of MACE's images where it has a row break, else words, MACE's
-/// names and plain tags.
-std::vector<std::string> known_names(bool image) {
-  static constexpr std::string_view kWords[] = {"contiguous", "channels_last", "channels_last_3d",
-                                                "strides:",   "undef",         "any"};
-  std::vector<std::string> out;
-  for (const auto& [mace, tag] : mace_names()) out.emplace_back(image ? tag : mace);
-  if (image) return out;
-  out.insert(out.end(), std::begin(kWords), std::end(kWords));
-  for (int rank = 1; rank <= 6; ++rank) {
-    for (std::string& text : plain_names(rank)) out.push_back(std::move(text));
-  }
   return out;
 }
 
@@ -146,36 +116,6 @@ std::vector<std::string> plain_names(int rank) {
     } while (std::ranges::next_permutation(perm).found);
   });
   for (std::string& text : spatial_names(rank)) out.push_back(std::move(text));
-  return out;
-}
-
-std::vector<std::string> names_near(std::string_view word) {
-  static constexpr std::size_t kLongestName = 24;
-  const std::string_view plain = word.substr(0, word.find_first_of("0123456789"));
-  if (plain.size() > kLongestName) return {};
-  std::vector<std::string> known = known_names(plain.find('|') != std::string_view::npos);
-  struct Near {
-    std::size_t distance;
-    bool other_letters;
-    std::size_t prefix;
-    std::string text;
-  };
-  std::vector<Near> near;
-  for (std::string& text : known) {
-    const std::string_view name = std::string_view(text).substr(0, text.find('4'));  // an image's without its block
-    const std::size_t d = distance(plain, name);
-    if (d > std::min<std::size_t>(3, name.size() / 2) || d >= plain.size()) continue;
-    const auto prefix = static_cast<std::size_t>(std::ranges::mismatch(plain, name).in1 - plain.begin());
-    near.push_back({d, sorted(plain) != sorted(name), prefix, std::move(text)});
-  }
-  std::ranges::stable_sort(near, [](const Near& a, const Near& b) {
-    return std::tuple(a.distance, a.other_letters, b.prefix) < std::tuple(b.distance, b.other_letters, a.prefix);
-  });
-  std::vector<std::string> out;
-  for (const Near& n : near) {
-    if (n.distance > near[0].distance || n.other_letters != near[0].other_letters || out.size() == 4) break;
-    out.push_back(n.text);
-  }
   return out;
 }
 

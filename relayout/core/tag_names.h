@@ -22,6 +22,10 @@ std::optional<std::string> logical_order(std::string_view letters);
 /// that it breaks; nothing if all stand where they may.
 std::optional<std::pair<std::size_t, std::string>> misplaced_letter(std::string_view outer, std::string_view order);
 
+/// The layouts that a word means which is written otherwise, or is a name in another system; at most four. Nothing for
+/// all other words.
+std::vector<std::string> names_meant(std::string_view word);
+
 /// Names near a misspelt word, nearest first, at most four.
 std::vector<std::string> names_near(std::string_view word);
 

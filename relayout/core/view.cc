@@ -245,6 +245,7 @@ Layout squeeze(const Layout& layout) {
 
 Layout unsqueeze(const Layout& layout, int d) {
   d = d == layout.ndims() ? d : checked_dim("unsqueeze", d < 0 ? d + 1 + layout.ndims() : d, layout.ndims() + 1);
+  if (layout.ndims() == 0) return layout.as_vector();
   LayoutParts out(layout);
   const bool inner = d == layout.ndims() || layout.empty();
   // Any stride is right for one index, so 1 will do where 64 bits do not hold the usual one.

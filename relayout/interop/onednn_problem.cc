@@ -11,11 +11,11 @@ namespace {
 
 using Sizes = std::map<std::string, int64_t, std::less<> >;
 
-/// "2x3:3x4" as a list; an entry that is no dims is nothing.
+/// "2x3:3x4" as a list; an entry that is no dims is nothing. DNNL 1 has a space before the last.
 std::vector<std::optional<Dims> > dims_list(std::string_view text) {
   std::vector<std::optional<Dims> > out;
   while (true) {
-    const std::size_t end = std::min(text.find(':'), text.size());
+    const std::size_t end = std::min(text.find_first_of(": "), text.size());
     out.push_back(numbers_of(text.substr(0, end)));
     if (end == text.size()) return out;
     text.remove_prefix(end + 1);
@@ -117,10 +117,25 @@ void bind_sources(VerboseLine& line, const std::vector<std::optional<Dims> >& li
   }
 }
 
-void bind_matmul(VerboseLine& line, const std::vector<std::optional<Dims> >& list) {
+/// The dims of a matmul of DNNL 1, "b2m3n4k5": source, weights and destination.
+std::vector<std::optional<Dims> > sizes_of_matmul(std::string_view problem) {
+  const Sizes sizes = sizes_of(problem);
+  if (!sizes.contains("m") || !sizes.contains("n") || !sizes.contains("k")) return {};
+  std::vector<std::optional<Dims> > out;
+  for (const auto& [rows, columns] : {std::pair("m", "k"), std::pair("k", "n"), std::pair("m", "n")}) {
+    Dims dims;
+    append(dims, sizes, "", {"b", rows, columns});
+    out.emplace_back(dims);
+  }
+  return out;
+}
+
+/// Matrices, also those of gemm, which oneDNN's GPU primitives are made of.
+void bind_matmul(VerboseLine& line, std::vector<std::optional<Dims> > list) {
+  if (list.size() < 2) list = sizes_of_matmul(line.problem);
   if (list.size() < 2) return;
-  set_dims(line, "src", list[0]);
-  set_dims(line, "wei", list[1]);
+  for (const char* name : {"src", "src_a"}) set_dims(line, name, list[0]);
+  for (const char* name : {"wei", "src_b"}) set_dims(line, name, list[1]);
   std::optional<Dims> dst;
   if (list.size() >= 3) {
     dst = list[2];
@@ -138,6 +153,36 @@ void bind_matmul(VerboseLine& line, const std::vector<std::optional<Dims> >& lis
     for (int d = 0; d < dims.size(); ++d) dims[d] = ((mask >> d) & 1) != 0 ? dims[d] : 1;
     tensor.dims = dims;
   }
+}
+
+/// Attention: queries x keys of equal width, and as many values as keys. The problem has no dims of the mask.
+void bind_attention(VerboseLine& line, const std::vector<std::optional<Dims> >& list) {
+  if (list.size() < 3) return;
+  std::optional<Dims> dst;
+  if (list[0] && list[2] && !list[0]->empty() && list[0]->size() == list[2]->size()) {
+    dst = list[0];
+    dst->back() = list[2]->back();
+  }
+  const std::pair<std::string, std::optional<Dims> > tensors[] = {
+      {"query", list[0]}, {"key", list[1]}, {"val", list[2]}, {"dst", dst}};
+  for (const auto& [name, dims] : tensors) {
+    set_dims(line, name, dims);
+    set_dims(line, "diff_" + name, dims);
+  }
+}
+
+/// A gated layer of two matrices side by side (gate, up) and one behind them (down): "mb2ic8oc32".
+void bind_gated_mlp(VerboseLine& line) {
+  const Sizes sizes = sizes_of(line.problem);
+  for (const char* name : {"mb", "ic", "oc"}) {
+    if (!sizes.contains(name)) return;
+  }
+  const auto matrix = [&](const char* rows, const char* columns) {
+    return Dims{sizes.find(rows)->second, sizes.find(columns)->second};
+  };
+  for (const char* name : {"src", "dst"}) set_dims(line, name, matrix("mb", "ic"));
+  for (const char* name : {"wei_gate", "wei_up"}) set_dims(line, name, matrix("ic", "oc"));
+  set_dims(line, "wei_down", matrix("oc", "ic"));
 }
 
 void bind_concat(VerboseLine& line, const std::vector<std::optional<Dims> >& list) {
@@ -215,13 +260,14 @@ void bind_all(VerboseLine& line) {
   if (kind == "convolution" || kind == "deconvolution") return bind_convolution(line);
   if (kind == "inner_product") return bind_inner_product(line);
   if (kind == "pooling" || kind == "pooling_v2" || kind == "resampling") return bind_window(line);
-  if (kind == "matmul") return bind_matmul(line, list);
+  if (kind == "matmul" || kind == "gemm") return bind_matmul(line, list);
+  if (kind == "sdpa") return bind_attention(line, list);
+  if (kind == "gated_mlp") return bind_gated_mlp(line);
   if (kind == "concat") return bind_concat(line, list);
   if (kind == "batch_normalization" || kind == "group_normalization" || kind == "lrn") {
     return bind_same(line, described_dims(line.problem));
   }
   if (kind == "rnn") return bind_rnn(line);
-  if (kind == "gemm") return;
   if (list.size() == 1) return bind_same(line, list[0]);
   if (kind == "binary") {
     bind_sources(line, list);

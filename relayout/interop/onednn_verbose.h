@@ -95,10 +95,11 @@ std::string to_verbose(const TensorDesc& desc, std::string_view name, LibraryVer
 
 /// A line about a primitive: one that was run or created.
 struct VerboseLine {
-  std::string version{};    // of the format: "" before oneDNN 3.6, then "v1"
-  std::string timestamp{};  // with ONEDNN_VERBOSE_TIMESTAMP=1, milliseconds; else empty
-  std::string api{};        // "primitive" from oneDNN 3.3 on
-  std::string operation{};  // exec, create:cache_miss ...
+  std::string marker{"onednn_verbose"};  // dnnl_verbose before oneDNN 2.6
+  std::string version{};                 // of the format: "" before oneDNN 3.6, then "v1"
+  std::string timestamp{};               // with ONEDNN_VERBOSE_TIMESTAMP=1, milliseconds; else empty
+  std::string api{};                     // "primitive" from oneDNN 3.3 on
+  std::string operation{};  // exec, create:cache_miss, create_nested:cache_hit (inside another primitive) ...
   std::string engine{}, primitive{}, implementation{}, propagation{};
   std::vector<VerboseTensor> tensors{};
   std::string attributes{}, auxiliary{};
@@ -114,11 +115,25 @@ struct VerboseLine {
 };
 
 /// Reads a line. Its tensors get dims where the problem says them, which is nearly everywhere, but neither runtime dims
-/// nor those of the destination of a convolution that a depthwise one is fused to.
+/// nor those of the destination of a convolution that a depthwise one is fused to, nor the mask's of attention. A
+/// primitive that is not known here is read as any other, and its tensors have no dims.
 /// Errors: parse (no line of oneDNN, or a field that is wrong, which is named), unsupported (a line about something
 /// else than a primitive, such as info or graph; a creation that failed).
 VerboseLine parse_verbose_line(std::string_view line);
 /// The text again, without a line break.
 std::string to_text(const VerboseLine& line);
+
+/// What a program printed: oneDNN's lines about primitives, each with its number from 1 on, and oneDNN's other lines
+/// (info, graph, failed creations, lines that are cut off) with the reason why parse_verbose_line() refuses them. The
+/// program's own lines, which begin with no marker of oneDNN, are left out.
+struct VerboseLog {
+  struct Other {
+    int64_t number = 0;
+    std::string text{}, why{};
+  };
+  std::vector<std::pair<int64_t, VerboseLine>> lines{};
+  std::vector<Other> others{};
+};
+VerboseLog read_verbose_log(std::string_view text);
 
 }  // namespace relayout::onednn

@@ -32,24 +32,37 @@ bool is_decimal(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
+/// A primitive that was run, or created: by the program, or by another primitive that is made of it (create_nested).
+bool is_about_primitive(std::string_view operation) {
+  const std::string_view verb = operation.substr(0, operation.find(':'));
+  return operation == "exec" || verb == "create" || verb == "create_nested";
+}
+
 /// Reads what stands in front of the operation, and refuses lines that are not about a primitive.
 void parse_head(std::string_view line, std::string_view& rest, VerboseLine& out) {
   const std::string_view marker = take_field(rest);
-  if (marker != "onednn_verbose") {
-    refuse_line(ErrorCode::parse, line, "marker", marker, "it does not begin with onednn_verbose", "onednn_verbose");
+  if (marker == "mkldnn_verbose") {
+    refuse_line(ErrorCode::unsupported, line, "marker", marker,
+                "it is a line of MKL-DNN 0, which writes no types and no dims of most tensors",
+                "onednn_verbose, dnnl_verbose");
   }
+  if (marker != "onednn_verbose" && marker != "dnnl_verbose") {
+    refuse_line(ErrorCode::parse, line, "marker", marker, "it begins neither with onednn_verbose nor with dnnl_verbose",
+                "onednn_verbose, dnnl_verbose");
+  }
+  out.marker = marker;
   const std::string_view version = next_field(rest);
   if (version.size() >= 2 && version[0] == 'v' && is_decimal(version.substr(1))) out.version = take_field(rest);
   if (is_decimal(next_field(rest))) out.timestamp = take_field(rest);
   const std::string_view api = next_field(rest);
   if (api == "primitive") out.api = take_field(rest);
   const std::string_view operation = next_field(rest);
-  if (operation != "exec" && !operation.starts_with("create:")) {
+  if (!is_about_primitive(operation)) {
     refuse_line(ErrorCode::unsupported, line, "operation", operation,
                 "it is about \"" + escaped(operation) + "\", not about a primitive that is created or run",
-                "exec, create:...");
+                "exec, create:..., create_nested:...");
   }
-  if (operation == "create:check" || operation == "create:dispatch") {
+  if (operation.ends_with(":check") || operation.ends_with(":dispatch")) {
     refuse_line(ErrorCode::unsupported, line, "operation", operation,
                 "it tells why a primitive was not created, in other fields", "exec, create:cache_miss ...");
   }
@@ -111,8 +124,25 @@ VerboseLine parse_verbose_line(std::string_view line) {
   return out;
 }
 
+VerboseLog read_verbose_log(std::string_view text) {
+  VerboseLog out;
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!next_field(line).ends_with("dnn_verbose") && !next_field(line).ends_with("dnnl_verbose")) continue;
+    try {
+      out.lines.emplace_back(number, parse_verbose_line(line));
+    } catch (const Error& error) {
+      out.others.push_back({number, std::string(line), error.message()});
+    }
+  }
+  return out;
+}
+
 std::string to_text(const VerboseLine& line) {
-  std::string out = "onednn_verbose,";
+  std::string out = line.marker + ",";
   for (const std::string& part : {line.version, line.timestamp, line.api}) out += part.empty() ? "" : part + ",";
   for (const std::string& part : {line.operation, line.engine, line.primitive, line.implementation, line.propagation})
     out += part + ",";

@@ -279,6 +279,47 @@ TEST(OneDnnVerbose, DimsOfEachPrimitive) {
   }
 }
 
+TEST(OneDnnVerbose, DimsOfPrimitivesOfGpus) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"exec,gpu:0,sdpa,ocl:micro:any,undef,query:f16::blocked:abcd::f0 key:s8::blocked:abcd::f0 "
+       "val:s8::blocked:abcd::f0 msk:f16::blocked:abcd::f0 dst:f16::blocked:abcd::f0,"
+       "attr-scales:kq:11:f16+vs:7:f16,msk:1d,1x2x384x128:1x2x128x385:1x2x385x64",
+       "query 1x2x384x128, key 1x2x128x385, val 1x2x385x64, msk ?, dst 1x2x384x64"},
+      {"exec,gpu,sdpa,ocl:micro:reusable,undef,query:f32::blocked:abcd::f0 key:f32::blocked:abdc::f0 "
+       "val:f32::blocked:abcd::f0 dst:f32::blocked:abcd::f0,,alg:softmax_accurate_inf_as_zero scl:div:f32:host,"
+       "1x2x1x128:*x2x128x385:1x2x385x128",
+       "query 1x2x1x128, key ?, val 1x2x385x128, dst 1x2x1x128"},
+      {"create_nested:kernel_cache_hit,gpu:0,gemm,jit:gemm:any,undef,src_a:bf16::blocked:ab::f0 "
+       "src_b:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,,,4x1024:1024x4096",
+       "src_a 4x1024, src_b 1024x4096, dst 4x4096"},
+      {"exec,gpu,gated_mlp,ocl:micro,undef,src:f16::blocked:ab::f0 wei_gate:f16::blocked:ab::f0 "
+       "wei_up:f16::blocked:ab::f0 wei_down:f16::blocked:ab::f0 dst:f16::blocked:ab::f0,,alg:eltwise_swish,mb2ic8oc32",
+       "src 2x8, wei_gate 8x32, wei_up 8x32, wei_down 32x8, dst 2x8"},
+      {"exec,gpu,a_primitive_of_tomorrow,ocl,undef,src:f16::blocked:ab::f0 dst:f16::blocked:ab::f0,,,2x3:3x2:7",
+       "src ?, dst ?"}};
+  for (const auto& [text, expected] : lines) {
+    EXPECT_EQ(dims_text("onednn_verbose,v1,primitive," + std::string(text) + ",0.5"), expected) << text;
+  }
+}
+
+TEST(OneDnnVerbose, LinesOfDnnl1) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"create,cpu,inner_product,gemm:ref,forward_training,src_f32::blocked:abcd:f0 wei_f32::blocked:bcda:f0 "
+       "bia_undef::undef::f0 dst_f32::blocked:ab:f0,,,mb2ic512ih2iw2oc48",
+       "src 2x512x2x2, wei 48x512x2x2, bia ?, dst 2x48"},
+      {"exec,cpu,matmul,gemm:jit,undef,src_f32::blocked:abc:f0 wei_f32::blocked:abc:f0 dst_f32::blocked:abc:f0,,,"
+       "b10m20n40k30",
+       "src 10x20x30, wei 10x30x40, dst 10x20x40"},
+      {"exec,cpu,matmul,gemm:jit,undef,src_f32::blocked:ab:f0 wei_f32::blocked:ba:f0 dst_f32::blocked:ab:f0,,,m2n4k3",
+       "src 2x3, wei 3x4, dst 2x4"},
+      {"exec,cpu,binary,jit:uni,undef,src_f32::blocked:abc:f0 src_f32::blocked:abc:f0 dst_f32::blocked:abc:f0,,"
+       "alg:binary_add,10x20x30:10x1x30 10x20x30",
+       "src 10x20x30, src 10x1x30, dst 10x20x30"}};
+  for (const auto& [text, expected] : lines) {
+    EXPECT_EQ(dims_text("dnnl_verbose," + std::string(text) + ",0.5"), expected) << text;
+  }
+}
+
 TEST(OneDnnVerbose, DimsOver63BitsStayOpen) {
   std::string sources, sizes;
   for (int k = 0; k < 10; ++k) {
@@ -294,14 +335,39 @@ TEST(OneDnnVerbose, DimsOver63BitsStayOpen) {
 TEST(OneDnnVerbose, HeadsOfAllVersions) {
   const std::string rest = "cpu,reorder,jit:uni,undef,src_f32::blocked:ab::f0 dst_f32::blocked:ba::f0,,,2x3,0.5";
   for (const std::string head :
-       {"exec,", "create:cache_miss,", "1693533460193.346924,exec,", "primitive,exec,", "v0,primitive,exec,",
-        "v0,1693533460193.346924,primitive,create:cache_hit,", "v1,primitive,exec,"}) {
-    const VerboseLine line = parse_verbose_line("onednn_verbose," + head + rest);
-    EXPECT_EQ(line.primitive, "reorder") << head;
-    EXPECT_EQ(line.timestamp.empty(), head.find("1693") == std::string::npos) << head;
-    EXPECT_EQ(onednn::to_text(line), "onednn_verbose," + head + rest);
+       {"exec,", "create,", "create:cache_miss,", "1693533460193.346924,exec,", "primitive,exec,", "v0,primitive,exec,",
+        "v0,1693533460193.346924,primitive,create:cache_hit,", "v1,primitive,exec,",
+        "v1,primitive,create_nested:cache_miss,", "v1,primitive,create_nested:kernel_cache_hit,"}) {
+    for (const std::string marker : {"onednn_verbose,", "dnnl_verbose,"}) {
+      const VerboseLine line = parse_verbose_line(marker + head + rest);
+      EXPECT_EQ(line.primitive, "reorder") << head;
+      EXPECT_EQ(line.timestamp.empty(), head.find("1693") == std::string::npos) << head;
+      EXPECT_EQ(onednn::to_text(line), marker + head + rest);
+    }
   }
   EXPECT_EQ(parse_verbose_line("onednn_verbose,exec," + rest + "\r\n").time, "0.5");
+}
+
+TEST(OneDnnVerbose, LogsAmongOtherOutput) {
+  const onednn::VerboseLog log = onednn::read_verbose_log(
+      "loading\r\n"
+      "onednn_verbose,v1,info,oneDNN v3.9.0 (commit 0)\r\n"
+      "onednn_verbose,v1,primitive,exec,cpu,tomorrows,ref,undef,src:f32::blocked:ab::f0,,,2x3,0.5\r\n"
+      "\n"
+      "dnnl_verbose,exec,cpu,reorder,jit:uni,undef,src_f32::blocked:ab:f0 dst_f32::blocked:ba:f0,,,2x3,0.5\n"
+      "mkldnn_verbose,exec,reorder\n"
+      "onednn_verbose,v1,primitive,exec,cpu,reor");
+  ASSERT_EQ(log.lines.size(), 2u);
+  EXPECT_EQ(log.lines[0].first, 3);
+  EXPECT_EQ(log.lines[0].second.primitive, "tomorrows");
+  EXPECT_EQ(log.lines[1].first, 5);
+  EXPECT_EQ(tensor_of(log.lines[1].second.tensor("dst")), bound("ba", {2, 3}));
+  ASSERT_EQ(log.others.size(), 3u);
+  EXPECT_EQ(log.others[0].text, "onednn_verbose,v1,info,oneDNN v3.9.0 (commit 0)");
+  EXPECT_NE(log.others[0].why.find("not about a primitive"), std::string::npos) << log.others[0].why;
+  EXPECT_EQ(log.others[1].number, 6);
+  EXPECT_EQ(log.others[2].number, 7);
+  EXPECT_TRUE(onednn::read_verbose_log("").lines.empty());
 }
 
 TEST(OneDnnVerbose, WrongLinesNameTheField) {
@@ -312,6 +378,10 @@ TEST(OneDnnVerbose, WrongLinesNameTheField) {
   EXPECT_EQ(wrong("onednn_verbose,v0,graph,exec,cpu,100002"), "unsupported operation");
   EXPECT_EQ(wrong("onednn_verbose,v0,primitive,create:check,matmul,dimension src:1,src/common/matmul.cpp:144"),
             "unsupported operation");
+  EXPECT_EQ(wrong("onednn_verbose,v1,primitive,create_nested:dispatch,gemm,gpu:0,gemm"), "unsupported operation");
+  EXPECT_EQ(wrong("onednn_verbose,primitive,exec:check,primitive,unused argument"), "unsupported operation");
+  EXPECT_EQ(wrong("mkldnn_verbose,exec,reorder,jit:uni,undef,in:f32_nchw out:f32_nChw8c,num:1,1x8x2x2,0.5"),
+            "unsupported marker");
   EXPECT_EQ(wrong("onednn_verbose,exec,cpu,reorder"), "parse fields");
   EXPECT_EQ(wrong("onednn_verbose,exec,cpu,reorder,jit:uni,undef,src_f32::blocked:ab:f0 dst_f32::blockd,,,2x3,0.5"),
             "parse descriptors[1].format_kind");

@@ -21,6 +21,12 @@ std::string digits_text(std::span<const Digit> digits) {
 }  // namespace
 
 Dims one_stride_a_dim(const Layout& layout, std::string_view system) {
+  if (layout.ndims() == 0 && layout.padded()) {
+    const std::string elements = std::to_string(layout.padded_elements());
+    throw Error(ErrorCode::unsupported,
+                std::string(system) + " has no padding: the scalar stands in " + elements + " elements", "padding",
+                elements, "1");
+  }
   const Layout simple = layout.canonical();
   Dims out;
   for (int d = 0; d < layout.ndims(); ++d) {

@@ -187,9 +187,60 @@ Parts fewest_tiles(const Layout& layout) {
   return best;
 }
 
+std::string list_of(const auto& numbers) {
+  std::string out;
+  for (const auto number : numbers) out += (out.empty() ? "" : ",") + std::to_string(number);
+  return out;
+}
+
+/// The order and the tiles, as they stand in braces.
+std::string braces(const Parts& parts, std::string properties = {}) {
+  for (auto tile = parts.tiles.rbegin(); tile != parts.tiles.rend(); ++tile)
+    properties = "(" + list_of(*tile) + ")" + properties;
+  if (!parts.tiles.empty()) properties = "T" + properties;
+  return "{" + list_of(parts.minor_to_major) + (properties.empty() ? "" : ":" + properties) + "}";
+}
+
+/// A layout of one dim more, which is the outermost and has the digits that are padding for every index of their dim: a
+/// scalar's padding, or what a tile of more extents than dims adds. Nothing where there are none.
+std::optional<Layout> with_padding_apart(const Layout& layout) {
+  if (layout.ndims() == 0) return layout.padded() ? std::optional(layout.as_vector()) : std::nullopt;
+  if (layout.ndims() == kMaxDims) return std::nullopt;
+  Dims dims = layout.dims();
+  std::vector<Digits> digits(1);
+  for (int d = 0; d < layout.ndims(); ++d) {
+    digits.emplace_back();
+    int64_t place = 1;
+    for (const Digit& digit : layout.digits(d)) {
+      (place < layout.dim(d) || digits.back().empty() ? digits.back() : digits.front()).push_back(digit);
+      place *= digit.extent;
+    }
+  }
+  if (digits.front().empty()) return std::nullopt;
+  std::ranges::sort(digits.front(), {}, &Digit::stride);
+  dims.insert(0, 1);
+  return Layout::from_digits(dims, digits).canonical();
+}
+
+/// The tiles of such a layout for the array without that dim, which is one only where the dim is the outermost.
+std::optional<Parts> with_tiles_of_more_extents(const Layout& layout) {
+  const std::optional<Layout> lifted = with_padding_apart(layout);
+  if (!lifted) return std::nullopt;
+  Parts parts = fewest_tiles(*lifted);
+  if (parts.minor_to_major.back() != 0) return std::nullopt;
+  parts.minor_to_major.pop_back();
+  for (int& dim : parts.minor_to_major) --dim;
+  try {
+    // A text does not say whose padding it is: that of the outermost dim.
+    if (Format::parse("xla:" + braces(parts)).bind(layout.dims()) == layout) return parts;
+  } catch (const Error&) {  // over the limits of a text
+  }
+  return std::nullopt;
+}
+
 Parts parts_of(const TensorDesc& desc) {
   const Layout& layout = desc.layout;
-  if (const auto reason = not_filled(layout)) {
+  if (const auto reason = not_filled(layout.ndims() == 0 ? layout.as_vector() : layout)) {
     throw Error(ErrorCode::unsupported, "to_xla: " + reason->why + ", and XLA's arrays fill memory from offset 0 on",
                 reason->field, reason->value, reason->limit);
   }
@@ -199,7 +250,10 @@ Parts parts_of(const TensorDesc& desc) {
     return best;
   }
   best = fewest_tiles(layout);
-  if (best.tiles.empty()) return best;
+  if (const auto more = with_tiles_of_more_extents(layout);
+      more && (layout.ndims() == 0 || more->tiles.size() < best.tiles.size()))
+    best = *more;
+  if (best.tiles.empty() || layout.ndims() == 0) return best;
   // Digits that continue each other need no tile, but as one they may lose the place that they say for a dim.
   Parts joined = fewest_tiles(layout.canonical());
   return joined.tiles.size() < best.tiles.size() ? joined : best;
@@ -207,20 +261,11 @@ Parts parts_of(const TensorDesc& desc) {
 
 bool is_packed(DType dtype) { return bits(dtype) < 8; }
 
-std::string list_of(const auto& numbers) {
-  std::string out;
-  for (const auto number : numbers) out += (out.empty() ? "" : ",") + std::to_string(number);
-  return out;
-}
-
 std::string text_of(const TensorDesc& desc, const Parts& parts) {
-  std::string properties;
-  for (const std::vector<int64_t>& tile : parts.tiles) properties += "(" + list_of(tile) + ")";
-  if (!properties.empty()) properties = "T" + properties;
-  if (is_packed(desc.dtype)) properties += "E(" + std::to_string(bits(desc.dtype)) + ")";
+  const std::string packed = is_packed(desc.dtype) ? "E(" + std::to_string(bits(desc.dtype)) + ")" : "";
   const std::string shape = std::string(type_name(desc.dtype)) + "[" + join(desc.layout.dims()) + "]";
-  if (parts.minor_to_major.empty() && properties.empty()) return shape;
-  return shape + "{" + list_of(parts.minor_to_major) + (properties.empty() ? "" : ":" + properties) + "}";
+  const std::string layout = braces(parts, packed);
+  return layout == "{}" ? shape : shape + layout;
 }
 
 }  // namespace

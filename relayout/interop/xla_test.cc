@@ -43,16 +43,39 @@ TEST(Xla, PublishedExamples) {
 }
 
 TEST(Xla, TextBothWays) {
-  for (const char* text :
-       {"f32[3,5]{1,0:T(2,2)}", "f32[3,5]{1,0}", "f32[3,5]{0,1}", "bf16[100,200]{1,0:T(8,128)(2,1)}", "f32[]",
-        "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}", "s8[64,256]{1,0:T(8,128)(4,1)}", "pred[7]{0}", "s4[3,5]{1,0:E(4)}",
-        "u4[16,16]{1,0:T(8,8)E(4)}", "f8e4m3fn[2,3,4,5]{1,3,2,0}", "f64[2,17,5,4]{3,2,1,0:T(8,1,1)}",
-        "f32[3,1,5]{2,1,0}", "f32[1,1]{1,0}", "f32[2,0,5]{2,1,0}", "s32[3,9]{1,0:T(4,8)}"}) {
+  for (const char* text : {"f32[3,5]{1,0:T(2,2)}",
+                           "f32[3,5]{1,0}",
+                           "f32[3,5]{0,1}",
+                           "bf16[100,200]{1,0:T(8,128)(2,1)}",
+                           "f32[]",
+                           "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}",
+                           "s8[64,256]{1,0:T(8,128)(4,1)}",
+                           "pred[7]{0}",
+                           "s4[3,5]{1,0:E(4)}",
+                           "u4[16,16]{1,0:T(8,8)E(4)}",
+                           "f8e4m3fn[2,3,4,5]{1,3,2,0}",
+                           "f64[2,17,5,4]{3,2,1,0:T(8,1,1)}",
+                           "f32[]{:T(128)}",
+                           "f32[]{:T(256)}",
+                           "s4[]{:T(32)E(4)}",
+                           "f32[200]{0:T(8,128)}",
+                           "f32[1]{0:T(128)}",
+                           "f32[3,1,5]{2,1,0}",
+                           "f32[1,1]{1,0}",
+                           "f32[2,0,5]{2,1,0}",
+                           "s32[3,9]{1,0:T(4,8)}"}) {
     EXPECT_EQ(to_xla(from_xla(text)), text);
   }
   EXPECT_EQ(to_xla(from_xla("f32[3,5]")), "f32[3,5]{1,0}") << "row-major where no layout is given";
   EXPECT_EQ(to_xla(from_xla("f32[3,5]{1,0:T(2,2)S(1)}")), "f32[3,5]{1,0:T(2,2)}") << "a memory space is no layout";
   EXPECT_EQ(from_xla("f32[3]{0:E(32)}"), from_xla("f32[3]"));
+  EXPECT_EQ(to_xla(from_xla("f32[]{}")), "f32[]");
+  EXPECT_EQ(to_xla(from_xla("f32[]{:S(6)}")), "f32[]");
+  const TensorDesc scalar = from_xla("bf16[]{:T(512)(128)(2,1)}");
+  EXPECT_EQ(scalar.layout.dims(), Dims());
+  EXPECT_EQ(scalar.span_bytes(), 1024);
+  EXPECT_EQ(to_xla(scalar), "bf16[]{:T(512)}") << "the same function";
+  EXPECT_EQ(from_xla("f32[5]{0:T(8,128)}"), from_xla("f32[5]{0:T(1024)}"));
 }
 
 TEST(Xla, TilesOfTags) {

@@ -116,6 +116,9 @@ InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, cons
     throw Error(ErrorCode::invalid_argument, "in-place reorder: beta is not 0, but there is no old destination to add",
                 "beta", std::to_string(attributes.beta), "0");
   }
+  if (dst.layout.ndims() == 0 && (src.layout.padded() || dst.layout.padded())) {
+    return make({src.layout.as_vector(), src.dtype}, {dst.layout.as_vector(), dst.dtype}, attributes, options);
+  }
   const bool converts = Plan::make(src, dst, attributes).converts();  // and its errors
   auto made = std::make_shared<InPlaceData>();
   InPlaceData& plan = *made;

@@ -121,6 +121,9 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
                 "reorder: dims differ: source " + join(src.layout.dims()) + ", destination " + join(dst.layout.dims()),
                 "dims", join(dst.layout.dims()), join(src.layout.dims()));
   }
+  if (src.layout.ndims() == 0 && (src.layout.padded() || dst.layout.padded())) {
+    return make({src.layout.as_vector(), src.dtype}, {dst.layout.as_vector(), dst.dtype}, attributes, machine, tuning);
+  }
   check_attributes(attributes, src, dst);
   check_injective(dst.layout, attributes);
   auto made = std::make_shared<PlanData>(src, dst, attributes);

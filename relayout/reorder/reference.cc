@@ -343,6 +343,10 @@ void reference_reorder(const TensorDesc& src_desc, const void* src, const Tensor
                 "reorder: source dims " + join(from.dims(), "x") + " differ from destination dims " + join(dims, "x"),
                 "dims", join(from.dims(), "x"), join(dims, "x"));
   }
+  if (dims.empty() && to.padded()) {
+    const TensorDesc dst_vector(to.as_vector(), dst_desc.dtype);
+    return reference_reorder({from.as_vector(), src_desc.dtype}, src, dst_vector, dst, attributes);
+  }
   check_attributes(attributes, src_desc, dst_desc);
   if (to.empty()) return;
   const bool keep = attributes.padding.kind == Padding::Kind::keep;

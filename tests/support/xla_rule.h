@@ -16,6 +16,10 @@ inline int64_t xla_offset(const Dims& dims, const std::vector<int>& minor_to_maj
     at.push_back(index[minor_to_major[k]]);
   }
   for (const auto& tile : tiles) {
+    if (tile.size() > shape.size()) {  // as many axes of extent 1 outside as are missing
+      at.insert(at.begin(), tile.size() - shape.size(), 0);
+      shape.insert(shape.begin(), tile.size() - shape.size(), 1);
+    }
     const std::size_t first = shape.size() - tile.size();
     for (std::size_t k = 0; k < tile.size(); ++k) {
       shape.push_back(tile[k]);

@@ -8,6 +8,10 @@
 namespace relayout {
 
 std::string digits_expression(const Layout& layout) {
+  if (layout.ndims() == 0 && layout.padded()) {  // there is no dim whose digits could say the padding
+    return "xla:[]{:T(" + std::to_string(layout.padded_elements()) + ")}" +
+           (layout.offset0() != 0 ? "@" + std::to_string(layout.offset0()) : "");
+  }
   std::string out = "digits:";
   bool backwards = false;
   for (int d = 0; d < layout.ndims(); ++d) {

@@ -67,6 +67,9 @@ struct Spelled {
   /// For blocks of the tag that are no digits in the order of memory: the place of each block among the digits of its
   /// dim, 0 innermost. Empty where the last block of a dim is its innermost digit, as in every tag.
   std::vector<int> places{};
+  /// Blocks that belong to no dim, as tiles of more extents than an array has dims make them: which place each has
+  /// among the blocks of memory, 0 outermost, and its size. All their indices but 0 are padding.
+  std::vector<std::pair<std::size_t, int64_t>> blocks_of_no_dim{};
   /// A stride for each dim.
   std::optional<Dims> strides{};
   /// For each dim its digits, innermost first. Extents are the capacities unless others are given.

@@ -151,6 +151,11 @@ TEST(XlaNotation, MeansWhatXlaSays) {
       {"xla:{2,1,0:T(1,8)}", {2, 3, 9}, {2, 1, 0}, {{1, 8}}},
       {"xla:{}", {}, {}, {}},
       {"xla:[]", {}, {}, {}},
+      {"xla:[]{}", {}, {}, {}},
+      {"xla:[]{:T(128)}", {}, {}, {{128}}},
+      {"xla:[]{:T(8,128)(2,1)S(6)}", {}, {}, {{8, 128}, {2, 1}}},
+      {"xla:{0:T(2,2)}", {5}, {0}, {{2, 2}}},
+      {"xla:{1,0:T(2,8,4)(2)(2,1)}", {5, 11}, {1, 0}, {{2, 8, 4}, {2}, {2, 1}}},
       {"xla:[3,5]", {3, 5}, {1, 0}, {}},
       {"xla:[2,3,4]", {2, 3, 4}, {2, 1, 0}, {}},
   };
@@ -164,12 +169,32 @@ TEST(XlaNotation, MeansWhatXlaSays) {
   EXPECT_EQ(Format::parse("xla:{0:T(16)(4)(2,1)}").generic_tag(1), std::nullopt) << "digits in another order";
 }
 
+TEST(XlaNotation, TilesOfMoreExtentsThanDims) {
+  const Format scalar = Format::parse("xla:[]{:T(2,128)}");
+  EXPECT_EQ(scalar.rank(), 0);
+  EXPECT_EQ(scalar.fixed_dims(), Dims());
+  EXPECT_EQ(scalar.generic_tag(0), std::nullopt);
+  EXPECT_EQ(scalar.physical_shape({}), (Dims{2, 128}));
+  EXPECT_EQ(scalar.dims_from_physical({2, 128}), Dims());
+  const Layout layout = scalar.bind({});
+  EXPECT_EQ(layout.elements(), 1);
+  EXPECT_EQ(layout.padded_elements(), 256);
+  EXPECT_EQ(layout.span(), 256);
+  EXPECT_EQ(Format::parse("xla:[]{:T(1)}").bind({}), Layout());
+  // The dims of an array keep their meaning, and what the tile adds is padding.
+  const Layout rows = bound("xla:{0:T(8,128)}", {200});
+  EXPECT_EQ(rows.span(), 2048);
+  EXPECT_EQ(rows.capacity(0), 2048);
+  EXPECT_EQ(rows.offset(Dims{199}), 1024 + 71);
+  EXPECT_TRUE(rows.packed());
+}
+
 TEST(XlaNotation, Refusals) {
   expect_refused("xla:{1,0:T(8,128)(3,1)}", "does not divide");
   expect_refused("xla:{1,1}", "a second time");
   expect_refused("xla:{2,0}", "the last is 1");
   expect_refused("xla:{1,0:T(0)}", "1 or more");
-  expect_refused("xla:{0:T(2,2)}", "can be cut");
+  expect_refused("xla:{:T(1,1,1,1,1,1,1,1,1,1,1,1,1)}", "can be cut");
   expect_refused("xla:{1,0:T(*,128)}", "joins dims");
   // The caret stands under the user's own text.
   EXPECT_EQ(parse_error("xla:{0:T(5000000000)}"),

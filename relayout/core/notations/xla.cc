@@ -6,8 +6,11 @@
 //     xla:[3,5]{1,0:T(2,2)}          the same with extents; index (2,3) is at offset 17
 //
 // A tile of k extents cuts the k innermost axes, and the tile's own axes become the innermost ones; the next tile cuts
-// these. Source: XLA, docs/tiled_layout.md and docs/shapes.md.
+// these. Where an array has fewer axes than a tile, it has axes of extent 1 outside: a scalar in a tile of 128,
+// xla:[]{:T(128)}, is an element and 127 elements of padding. Source: XLA, docs/tiled_layout.md, docs/shapes.md and
+// ShapeUtil::ArraySize.
 #include <algorithm>
+#include <set>
 
 #include "relayout/core/format.h"
 #include "relayout/core/notations/notation.h"
@@ -16,9 +19,11 @@
 namespace relayout {
 namespace {
 
+constexpr int kNoDim = -1;
+
 /// A place of a dim: the indices that differ by `place` are neighbours along this axis of memory.
 struct Axis {
-  int dim = 0;
+  int dim = 0;  // kNoDim: an axis that only a tile has
   int64_t place = 1;
   int64_t extent = 0;  // 0: the outermost digit of its dim, as long as the dim needs
 };
@@ -59,9 +64,10 @@ void cut(NotationText& text, std::vector<Axis>& axes) {
       text.fail(positions.back(), "an extent of a tile of over " + std::to_string(kMaxBlock));
   } while (text.take(','));
   text.expect(')');
-  if (tile.size() > axes.size())
+  if (tile.size() > axes.size() + static_cast<std::size_t>(kMaxDims))
     text.fail(from, "a tile of " + std::to_string(tile.size()) + " extents, where " + std::to_string(axes.size()) +
                         " axes of memory can be cut");
+  if (tile.size() > axes.size()) axes.insert(axes.begin(), tile.size() - axes.size(), Axis{kNoDim, 1, 0});
   const std::size_t first = axes.size() - tile.size();
   std::vector<Axis> inner;
   for (std::size_t k = 0; k < tile.size(); ++k) {
@@ -108,12 +114,13 @@ void read_properties(NotationText& text, std::vector<Axis>& axes) {
 /// inside tiles say how many axes there are, and nothing about offsets.
 Spelled as_tag(std::vector<Axis> axes, int ndims) {
   Spelled out;
-  std::erase_if(axes, [](const Axis& axis) { return axis.extent == 1; });
-  if (ndims == 0) {
+  std::erase_if(axes, [](const Axis& axis) { return axis.extent == 1 || (axis.dim == kNoDim && axis.extent == 0); });
+  if (ndims == 0 && axes.empty()) {
     out.strides.emplace();
     return out;
   }
   std::string blocks;
+  std::size_t inner = 0;
   const auto is_inner = [](const Axis& axis) { return axis.extent != 0; };
   for (std::size_t k = 0; k < axes.size(); ++k) {
     const Axis& axis = axes[k];
@@ -122,6 +129,9 @@ Spelled as_tag(std::vector<Axis> axes, int ndims) {
       out.tag += static_cast<char>((blocked ? 'A' : 'a') + axis.dim);
       continue;
     }
+    if (axis.dim == kNoDim) out.blocks_of_no_dim.emplace_back(inner, axis.extent);
+    ++inner;
+    if (axis.dim == kNoDim) continue;
     blocks += std::to_string(axis.extent) + static_cast<char>('a' + axis.dim);
     out.places.push_back(static_cast<int>(std::ranges::count_if(
         axes, [&](const Axis& a) { return is_inner(a) && a.dim == axis.dim && a.place < axis.place; })));
@@ -164,7 +174,10 @@ Spelled read_xla(NotationText& text) {
     }
   }
   const std::vector<Axis> axes = read_layout(text, dims);
-  Spelled out = as_tag(axes, static_cast<int>(axes.size()));
+  std::set<int> named;
+  for (const Axis& axis : axes) named.insert(axis.dim);
+  named.erase(kNoDim);
+  Spelled out = as_tag(axes, static_cast<int>(named.size()));
   out.dims = dims;
   return out;
 }

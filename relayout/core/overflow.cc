@@ -1,0 +1,45 @@
+// The dim to blame for a size, and the message: see overflow.h.
+#include "relayout/core/overflow.h"
+
+#include "relayout/core/wide.h"
+
+namespace relayout {
+namespace {
+
+[[noreturn]] void throw_named(const std::string& message, const std::string& field, int64_t value) {
+  throw Error(ErrorCode::overflow, message, field, std::to_string(value),
+              std::to_string(std::numeric_limits<int64_t>::max()));
+}
+
+}  // namespace
+
+void throw_too_many(const std::string& what, const Dims& sizes, const Dims& dims, const std::string& why) {
+  const auto worst = static_cast<int>(std::ranges::max_element(sizes) - sizes.begin());
+  const std::string padded = sizes[worst] == dims[worst] ? "" : ", padded to " + std::to_string(sizes[worst]);
+  throw_named(what + join(sizes, " x ") + " " + why + "; dim " + std::to_string(worst) + " (" +
+                  std::to_string(dims[worst]) + padded + ") is the largest",
+              "dims[" + std::to_string(worst) + "]", dims[worst]);
+}
+
+void throw_too_far(const std::string& what, const Dims& dims, const std::vector<std::span<const Digit>>& digits,
+                   int64_t offset0) {
+  Wide farthest = -1;
+  int worst = -1;
+  Digit step;
+  for (std::size_t d = 0; d < digits.size(); ++d) {
+    for (const Digit& digit : digits[d]) {
+      const Wide reach = abs_wide(Wide{digit.extent - 1} * digit.stride);
+      if (reach <= farthest) continue;
+      farthest = reach;
+      worst = static_cast<int>(d);
+      step = digit;
+    }
+  }
+  if (worst < 0 || offset0 > farthest)
+    throw_named(what + "; offset0 is " + std::to_string(offset0), "offset0", offset0);
+  throw_named(what + "; dim " + std::to_string(worst) + " (" + std::to_string(dims[worst]) + ") reaches farthest, by " +
+                  std::to_string(step.extent - 1) + " x " + std::to_string(step.stride),
+              "dims[" + std::to_string(worst) + "]", dims[worst]);
+}
+
+}  // namespace relayout
