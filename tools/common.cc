@@ -94,15 +94,13 @@ Json json_of(const Dims& dims) {
 
 std::string printable(std::string_view text) {
   std::string out;
-  for (char ch : text) {
-    const auto byte = static_cast<unsigned char>(ch);
-    if ((byte < 0x20 && ch != '\n') || byte >= 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += ch;
-    }
+  while (true) {
+    const std::size_t end = std::min(text.find_first_of("\n\\\""), text.size());
+    out += escaped(text.substr(0, end), std::string_view::npos);
+    if (end == text.size()) return out;
+    out += text[end];
+    text.remove_prefix(end + 1);
   }
-  return out;
 }
 
 namespace {

@@ -136,13 +136,14 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], characters(row[i]));
   }
   std::string out;
   for (const auto& row : rows) {
     out += " ";
     for (std::size_t i = 0; i < row.size(); ++i) {
-      out += i + 1 < row.size() ? fmt::format(" {:<{}} ", row[i], widths[i]) : fmt::format(" {}", row[i]);
+      out += " " + row[i];
+      if (i + 1 < row.size()) out += std::string(widths[i] - characters(row[i]) + 1, ' ');
     }
     while (out.ends_with(' ')) out.pop_back();
     out += "\n";

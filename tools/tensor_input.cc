@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "relayout/core/gates.h"
 #include "relayout/cpu/reorder.h"
 #include "tools/interrupt.h"
 #include "tools/raw_input.h"
@@ -262,7 +263,7 @@ void check_shape(const InputOptions& options, const StoredTensor& stored, const 
   const std::optional<Dims> physical = format.physical_shape(dims);
   const int64_t span = format.buffer_span(dims);
   if (as_nibbles(desc.dtype, stored)) return check_nibbles(options, stored, format, dims, desc);
-  if (physical && *physical == stored.shape) return;
+  if (physical && (*physical == stored.shape || has_joined_gates(format, stored.shape, dims))) return;
   if (!physical && stored.shape.size() == 1 && stored.shape[0] == span) return;
   const std::string expected = physical ? shape_text(*physical) : fmt::format("({})", span);
   throw Failure(kBadData, Error(ErrorCode::invalid_argument,
@@ -384,7 +385,7 @@ TensorInput open_tensor(const InputOptions& options) {
   }
   check_shape(options, stored, format, dims, input.desc);
   if (stored.fortran_order && stored.shape.size() > 1) {
-    if (!format.is_image() && format.physical_shape(dims)) {
+    if (!format.is_image() && format.physical_shape(dims) && !has_joined_gates(format, stored.shape, dims)) {
       input.desc.layout = format.bind_physical(dims, column_major(stored.shape, bytes_last));
     } else {
       copy_to_row_major(options, stored, bytes_last, input);

@@ -22,6 +22,7 @@ from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, Inter
                       LimitError, MissingTensorError, NeedsCopyError, NotInjectiveError, OverlapError, ParseError,
                       SizeOverflowError, StoppedError, UnsupportedError)
 from ._files import File, load, open, save
+from ._gates import permute_gates
 from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
 from ._native import (SYSTEMS, Buffer, Conversion, available_isas, clear_plan_cache, contiguous, copy, default_threads,
@@ -39,7 +40,7 @@ __all__ = [
     "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError",
     "UnsupportedError", "available_isas", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy",
     "default_threads", "empty", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open",
-    "overlaps", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run", "save", "set_isa",
+    "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run", "save", "set_isa",
     "transpose",
 ]
 

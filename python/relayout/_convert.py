@@ -36,10 +36,12 @@ _PLANS = 1024
 
 
 @functools.lru_cache(maxsize=_PLANS)
-def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], shape: Tuple[int, ...],
+def _plan(src: Any, dst: Any, dims: Optional[Tuple[int, ...]], shape: Tuple[int, ...],
           strides_bytes: Tuple[int, ...], own_dtype: Any, src_dtype: Any, dtype: Any,
           attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
-    """The conversion of a kind of calls; its result's shape and type, and whether it writes every byte."""
+    """The conversion of a kind of calls; its result's shape and type, and whether it writes every byte. Each side is an
+    expression, or what _key() makes of a Layout."""
+    src, dst = (side[0] if type(side) is tuple else side for side in (src, dst))
     own = name_of(own_dtype if src_dtype is None else src_dtype)
     made = Conversion(src, dst, dims, shape, strides_bytes, item_bytes(own_dtype), own,
                       own if dtype is None else name_of(dtype), attributes)
@@ -126,8 +128,15 @@ def _plan_of(src: Any, dst: Any, dims: Any, shape: Any, strides: Any, own: Any, 
     return make(src, dst, dims, shape, strides, own, src_dtype, dtype, attributes)
 
 
+def _key(side: LayoutLike) -> Any:
+    """What tells one side of a conversion from another: equal Layouts may have different expressions and names of dims,
+    and so arrays of different shapes."""
+    return (side, side.expression, side.names) if isinstance(side, Layout) else side
+
+
 def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequence[int]], src_dtype: Any, dtype: Any,
              attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
+    src, dst = _key(src), _key(dst)
     if isinstance(view, np.ndarray):
         return _plan_of(src, dst, dims if dims is None else tuple(dims), view.shape, view.strides, view.dtype,
                         src_dtype, dtype, attributes)
@@ -191,7 +200,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
 
     x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
     (N, C/16, H, W, 16) for "nChw16c", with any strides; or it is one run of elements that is long enough.
-    src, dst: layout expressions, or Layouts of one run of elements.
+    src, dst: layout expressions, or Layouts, which mean what their expressions and dims do.
     dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them: a blocked shape
     does not say how many channels are padding.
     dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the
@@ -208,7 +217,8 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     and with all of them; done == total in the last call. What it raises ends the work, as Ctrl-C does: `out` then holds
     new elements in some places, and in others what it held before.
 
-    Returns an array of x's library. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
+    Returns an array of x's library. Its shape is the physical array that `dst` describes, as for x; where that is no
+    dense array (strides with gaps, an offset), it is the run of elements of the layout's memory. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
     OverlapError, UnsupportedError.
     """
     numpy = type(x) is np.ndarray

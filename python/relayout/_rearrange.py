@@ -21,7 +21,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import aligned_empty, check_same_type, host_view, is_torch, like_caller
-from ._errors import NeedsCopyError
+from ._errors import InvalidArgumentError, NeedsCopyError
 from ._rearrange_pattern import check_pattern, find_recipe
 
 
@@ -37,12 +37,14 @@ def _explain(pattern, x, sizes):
 
 def _check_out(out, copy, shape, x):
     if copy is False:
-        raise ValueError("rearrange: copy=False contradicts a destination, into which the elements must be copied")
+        raise InvalidArgumentError("rearrange: copy=False contradicts a destination, into which the elements must be "
+                                   "copied", "copy", "False", "None or True")
     if not hasattr(out, "shape"):
         raise TypeError(f"rearrange: the destination is a {type(out).__name__}, which is no array; an axis that is "
                         'called "out" cannot be given a size')
     if tuple(out.shape) != shape:
-        raise ValueError(f"rearrange: the destination has the shape {tuple(out.shape)}, the result {shape}")
+        raise InvalidArgumentError(f"rearrange: the destination has the shape {tuple(out.shape)}, the result {shape}",
+                                   "out", str(tuple(out.shape)), str(shape))
     check_same_type(out, x)
 
 
@@ -72,13 +74,14 @@ def _stack(arrays):
 def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
     """A list means its arrays along a new first dim. Each is copied once, to its place in the result."""
     if not arrays:
-        raise ValueError("rearrange: the list has no arrays")
+        raise InvalidArgumentError("rearrange: the list has no arrays", "x", "0", "1 or more")
     for index, array in enumerate(arrays):
         if not hasattr(array, "shape"):
             raise TypeError(f"rearrange: element {index} of the list is a {type(array).__name__}, which is no array")
         if array.shape != arrays[0].shape:
-            raise ValueError(f"rearrange: the arrays of a list must have one shape, but array 0 has "
-                             f"{tuple(arrays[0].shape)} and array {index} has {tuple(array.shape)}")
+            raise InvalidArgumentError(f"rearrange: the arrays of a list must have one shape, but array 0 has "
+                                       f"{tuple(arrays[0].shape)} and array {index} has {tuple(array.shape)}",
+                                       f"x[{index}]", str(tuple(array.shape)), str(tuple(arrays[0].shape)))
     shape = (len(arrays), *arrays[0].shape)
     try:
         recipe = find_recipe(pattern, shape, **sizes)
@@ -88,7 +91,8 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
     if out is not None:
         _check_out(out, copy, recipe.final, arrays[0])
     elif copy is False:
-        raise NeedsCopyError("rearrange: the arrays of a list must be copied into one; copy=False forbids it")
+        raise NeedsCopyError("rearrange: the arrays of a list must be copied into one; copy=False forbids it", "copy",
+                             "False")
     else:
         out = _allocate(arrays, recipe.final)
         if out is None:

@@ -21,12 +21,15 @@ _ARGUMENTS = frozenset(("copy", "threads", "out"))
 _REMEMBERED = 4096
 
 
-def _fail(message, pattern, position=None, length=1):
-    """Raises ParseError: the message and the pattern, with carets under `length` characters from `position` on."""
+def _fail(message, pattern, position=None, length=1, *, field="pattern", value=None, limit=""):
+    """Raises ParseError: the message and the pattern, with carets under `length` characters from `position` on. Its field
+    is "pattern" and its value what stands over the carets, unless it is about a dim of the array or a size."""
     lines = [f"rearrange: {message}", f"  {pattern}"]
     if position is not None:
         lines.append("  " + " " * position + "^" * max(length, 1))
-    raise ParseError("\n".join(lines))
+    if value is None:
+        value = pattern if position is None else pattern[position:position + length]
+    raise ParseError("\n".join(lines), field, str(value), str(limit))
 
 
 class _Axis(NamedTuple):
@@ -174,13 +177,15 @@ def _check_sizes(pattern, sizes):
     for name, size in sizes.items():
         if name not in positions:
             known = ", ".join(positions) or "none"
-            _fail(f'a size is given for "{name}", which is no axis of the pattern; its axes: {known}', pattern.text)
+            _fail(f'a size is given for "{name}", which is no axis of the pattern; its axes: {known}', pattern.text,
+                  field=name, value=size, limit=known)
         try:
             number = operator.index(size)
         except TypeError:
             raise TypeError(f'rearrange: the size of "{name}" is {size!r}, which is not a whole number') from None
         if number < 0:
-            _fail(f'the size of "{name}" is {number}, which is below 0', pattern.text, positions[name], len(name))
+            _fail(f'the size of "{name}" is {number}, which is below 0', pattern.text, positions[name], len(name),
+                  field=name, value=number, limit="0 or more")
 
 
 def check_pattern(text, sizes):
@@ -199,7 +204,7 @@ def _expand_left(pattern, shape):
         if not ellipsis and len(shape) < len(pattern.left):
             position, length = pattern.left[len(shape)].position, pattern.left[len(shape)].length
         _fail(f"the left side describes {wanted}, but the array has {len(shape)}: its shape is {tuple(shape)}",
-              pattern.text, position, length)
+              pattern.text, position, length, field="shape", value=tuple(shape), limit=wanted)
     for group in pattern.left:
         if group.is_ellipsis:
             groups += [group._replace(axes=(axis,)) for axis in _hidden_axes(hidden, group.position)]
@@ -239,22 +244,23 @@ def _solve_group(group, dim, extent, sizes, text):
         names = " and ".join(f'"{axis.name}"' for axis in unknown)
         _fail(f"the sizes of {names} are not known; {len(unknown) - 1} of them must be given, because only their "
               f"product follows from dim {dim}, which has the extent {extent}{hint}",
-              text, group.position, group.length)
+              text, group.position, group.length, field=unknown[0].name, value="")
     product = math.prod(sizes[name] for name in known)
     given = " * ".join(f"{name} = {sizes[name]}" for name in known) or "the extent 1"
     if not unknown:
         if product != extent:
             total = f", which is {product}" if len(known) > 1 else ""
             _fail(f"dim {dim} of the array has the extent {extent}, but the pattern says {given}{total}",
-                  text, group.position, group.length)
+                  text, group.position, group.length, field=f"dims[{dim}]", value=extent, limit=product)
         return
     if product == 0:
         _fail(f'the size of "{unknown[0].name}" does not follow from dim {dim} of extent {extent}, because {given}',
-              text, group.position, group.length)
+              text, group.position, group.length, field=unknown[0].name, value="", limit=given)
     if extent % product:
         total = f" (in all {product})" if len(known) > 1 else ""
         _fail(f"dim {dim} of the array has the extent {extent}, which is not a multiple of {given}{total}",
-              text, group.position, group.length)
+              text, group.position, group.length, field=f"dims[{dim}]", value=extent,
+              limit=f"a multiple of {product}")
     sizes[unknown[0].name] = extent // product
 
 

@@ -14,7 +14,8 @@ namespace relayout::python {
 void bind_gates(nb::module_& module) {
   module.def(
       "gate_places", [](const std::string& order, const std::string& to) { return tuple_of(gate_places(order, to)); },
-      nb::arg("order"), nb::arg("to"), "For each gate of `to`, where it stands in `order`: (1, 0, 2) for 'zrh', 'rzh'.");
+      nb::arg("order"), nb::arg("to"),
+      "For each gate of `to`, where it stands in `order`: (1, 0, 2) for 'zrh', 'rzh'.");
   module.def(
       "gate_moves",
       [](const PyLayout& src, const PyLayout& dst, int dim, const std::string& order, const std::string& to) {

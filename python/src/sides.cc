@@ -2,6 +2,7 @@
 #include "python/src/sides.h"
 
 #include "python/src/layout.h"
+#include "relayout/core/gates.h"
 
 namespace nb = nanobind;
 
@@ -44,6 +45,19 @@ Side source_of_layout(const Layout& layout, const Dims& shape, const Dims& strid
                 "x", std::to_string(product(shape) * item_bytes), std::to_string(out.desc.span_bytes()));
   }
   return out;
+}
+
+/// Whether an array lies as a layout of its own dims says, as each array does of which layout_of() made the layout.
+bool lies_so(const Layout& layout, const Dims& shape, const Dims& strides, int64_t item_bytes, DType dtype) {
+  if (layout.dims() != shape || bits(dtype) != item_bytes * 8) return false;
+  Dims in_elements;
+  int64_t offset0 = 0;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1 && strides[d] % item_bytes != 0) return false;
+    in_elements.push_back(shape[d] > 1 ? strides[d] / item_bytes : 0);
+    if (in_elements[d] < 0) offset0 -= in_elements[d] * (shape[d] - 1);
+  }
+  return !layout.empty() && Layout::strided(shape, in_elements, offset0) == layout;
 }
 
 /// The array's own strides as those of the physical array.
@@ -98,7 +112,8 @@ Side source_of_format(const Format& format, nb::handle given_dims, const Dims& s
     if (dense) return {{format.bind(dims), dtype}, shape, 0, format.text(), {}};
     return source_with_strides(format, dims, shape, strides, item_bytes, dtype);
   }
-  if (shape.size() > 1 && physical && !as_bytes) refuse_shape(escaped(format.text()), shape, *physical);
+  if (shape.size() > 1 && physical && !as_bytes && !has_joined_gates(format, shape, dims))
+    refuse_shape(escaped(format.text()), shape, *physical);
   Side out = source_of_layout(format.before_views(dims), shape, strides, item_bytes, dtype);
   out.desc = {format.bind(dims), dtype};
   out.expression = format.text();
@@ -115,7 +130,9 @@ Side source_side(nb::handle said, nb::handle given_dims, const Dims& shape, cons
     const auto [text, dims] = own.spelled();
     const Format format = Format::parse(text);
     // Of another shape than the expression's, the array is its memory, one element after the other.
-    if (format.physical_shape(dims) == shape && bits(dtype) == item_bytes * 8)
+    if (lies_so(own.layout, shape, strides, item_bytes, dtype))
+      out = {{own.layout, dtype}, shape, own.layout.offset0() * item_bytes, {}, {}};
+    else if (format.physical_shape(dims) == shape && bits(dtype) == item_bytes * 8)
       out = source_of_format(format, tuple_of(dims), shape, strides, item_bytes, dtype);
     else
       out = source_of_layout(own.layout, shape, strides, item_bytes, dtype);

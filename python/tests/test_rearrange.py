@@ -321,3 +321,26 @@ def test_lists_of_pytorch_tensors():
     assert torch.equal(rearrange("b h w c -> b c h w", images), expected.permute(0, 3, 1, 2))
     assert torch.equal(rearrange("(b1 b2) h w c -> c (b1 h) (b2 w)", images, b1=2),
                        expected.reshape(2, 3, 4, 5, 3).permute(4, 0, 2, 1, 3).reshape(3, 8, 15))
+
+
+def test_errors_say_their_fields():
+    x = np.zeros((6, 4))
+    cases = [
+        (lambda: relayout.rearrange("a b -> b a c", x), "pattern", "c", ""),
+        (lambda: relayout.rearrange("a b -> (b a", x), "pattern", "(", ""),
+        (lambda: relayout.rearrange("a b -> b a", x, c=2), "c", "2", "a, b"),
+        (lambda: relayout.rearrange("a b -> b a", x, a=-1), "a", "-1", "0 or more"),
+        (lambda: relayout.rearrange("a b c -> c b a", x), "shape", "(6, 4)", "3 dims"),
+        (lambda: relayout.rearrange("(a c) b -> a b c", x, a=4), "dims[0]", "6", "a multiple of 4"),
+        (lambda: relayout.rearrange("a b -> b a", x, b=5), "dims[1]", "4", "5"),
+        (lambda: relayout.rearrange("(a c) b -> a b c", x), "a", "", ""),
+        (lambda: relayout.rearrange("a b -> b a", x, out=np.zeros((6, 4))), "out", "(6, 4)", "(4, 6)"),
+        (lambda: relayout.rearrange("a b -> b a", x, out=np.zeros((4, 6)), copy=False), "copy", "False", "None or True"),
+        (lambda: relayout.rearrange("n a -> a n", [np.zeros(2), np.zeros(3)]), "x[1]", "(3,)", "(2,)"),
+        (lambda: relayout.rearrange("n a -> a n", []), "x", "0", "1 or more"),
+    ]
+    for call, field, value, limit in cases:
+        with pytest.raises(ValueError) as caught:
+            call()
+        error = caught.value
+        assert (error.field, error.value, error.limit) == (field, value, limit), str(error)

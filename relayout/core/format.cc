@@ -2,6 +2,7 @@
 // the names of dims are format_views.cc.
 #include "relayout/core/format.h"
 
+#include "relayout/core/gates.h"
 #include "relayout/core/overflow.h"
 #include "relayout/core/tag_names.h"
 
@@ -323,9 +324,12 @@ Dims Format::dims_from_physical(const Dims& shape) const {
   const int ndims = shape.size() - static_cast<int>(blocks_.size());
   const int named = static_cast<int>(std::ranges::count_if(outer_, [](int8_t d) { return d != kRest; }));
   if (ndims < 0 || (rank() ? *rank() != ndims : named > ndims)) {
+    if (const auto order = gates()) {
+      if (const auto dims = dims_of_joined_gates(*this, shape, order->places.size())) return *dims;
+    }
     throw_shape(text_, shape,
                 "expected " + std::to_string(rank().value_or(named) + static_cast<int>(blocks_.size())) +
-                    (rank() ? "" : " or more") + " axes");
+                    (rank() ? "" : " or more") + " axes" + joined_gates_hint(*this, shape));
   }
   Dims dims(ndims, 0);
   const Outer outer = outer_for(ndims);

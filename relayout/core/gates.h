@@ -17,12 +17,16 @@
 //       cpu::reorder({move.src, DType::f32}, in, {move.dst, DType::f32}, out);
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "relayout/core/layout.h"
 
 namespace relayout {
+
+class Format;
 
 /// For each gate of `to`, where it stands in `from`: gate_places("zrh", "rzh") is 1, 0, 2. A gate is one letter.
 /// Error{invalid_argument} where a letter stands twice, or the two do not have the same letters.
@@ -38,5 +42,16 @@ struct GateMove {
 /// (a gate of a blocked dim that no layout has, as narrow()).
 std::vector<GateMove> permute_gates(const Layout& src, const Layout& dst, int gate_dim, std::string_view from,
                                     std::string_view to);
+
+/// The dims of recurrent weights or a bias in an array as frameworks have it: gates and outputs are one axis, gates
+/// outside, and the axes of layers, or of layers and directions, are left out where they are 1. `format` is of the
+/// axes' order: ldgoi of ONNX's W (directions, gates * hidden, input) and PyTorch's (gates * hidden, input), ldigo of
+/// Keras's (input, gates * units), ldgo of biases. Nothing where the array has no such shape for so many gates.
+std::optional<Dims> dims_of_joined_gates(const Format& format, const Dims& shape, int64_t gates);
+/// Whether an array of this shape has these dims in that way.
+bool has_joined_gates(const Format& format, const Dims& shape, const Dims& dims);
+/// For an error about an array of this shape: which dims it has by this format, for each number of gates that there is.
+/// Empty where it has no such shape.
+std::string joined_gates_hint(const Format& format, const Dims& shape);
 
 }  // namespace relayout

@@ -5,6 +5,7 @@
 //     KCRS             oihw, cudnn:KCRS     filters in cuDNN's letters; a name of a notation without its colon
 //     NC/4HW4          nChw4c, ...          a number behind the channels, and again at the end
 //     nchw16c, NCHWc   nChw16c              a letter with a block is a capital, and a block has a number
+//     igo, dgoi        ldigo, ldgoi         weights of one layer, or of one layer and direction
 //     nhcw             nhwc, nchw           letters exchanged, added or left out
 #include <algorithm>
 #include <tuple>
@@ -80,6 +81,11 @@ bool is_layout(const std::string& text) {
   }
 }
 
+/// Weights or biases of recurrent networks, which begin with layers and directions.
+bool is_recurrent(const std::string& text) {
+  return is_layout(text) && Format::parse(text).dim_names(static_cast<int>(text.size())).starts_with("ld");
+}
+
 /// Filters in the letters of cuDNN and others, where K are the outputs, C the inputs and T, R, S the filter's extents.
 std::string from_filter_letters(const std::string& word) {
   static constexpr std::string_view kTheirs = "kctrs", kOurs = "oidhw";
@@ -152,6 +158,10 @@ std::vector<std::string> names_meant(std::string_view word) {
   add(from_filter_letters(plain));
   add(from_groups(plain));
   if (out.empty()) add(from_blocks(plain));
+  for (const char* first : {"ld", "l"}) {
+    if (plain.find('g') != std::string::npos && plain.find('o') != std::string::npos && is_recurrent(first + plain))
+      add(first + plain);
+  }
   for (const std::string& name : notation_names()) {
     if (compact(name.substr(name.find(':') + 1)) == plain) add(name);
   }

@@ -55,6 +55,12 @@ TEST(Suggestions, BlocksWithoutTheirCapitalNumberOrLetter) {
   for (const auto& [text, names] : cases) EXPECT_EQ(offered(text), names) << text;
 }
 
+TEST(Suggestions, RecurrentWeightsBeginWithLayersAndDirections) {
+  EXPECT_EQ(offered("igo"), "ldigo");
+  EXPECT_EQ(offered("dgoi"), "ldgoi");
+  EXPECT_EQ(offered("go"), "ldgo");
+}
+
 TEST(Suggestions, LettersAway) {
   EXPECT_EQ(offered("nhcw"), "nhwc, nchw");
   EXPECT_EQ(offered("NHCW"), "nhwc, nchw");

@@ -187,6 +187,34 @@ TEST(Gates, OrdersOfTheSystems) {
   EXPECT_EQ(code_of([&] { bound("ldigo;gates:iofc->ifco", {1, 1, 1, 4, 1}); }), ErrorCode::needs_copy);
 }
 
+TEST(Gates, ArraysWithGatesAndOutputsAsOneAxis) {
+  const auto dims = [](std::string_view format, const Dims& shape, int64_t gates) {
+    const auto out = dims_of_joined_gates(Format::parse(format), shape, gates);
+    return out ? join(*out) : "none";
+  };
+  EXPECT_EQ(dims("ldgoi", {2, 24, 5}, 4), "1,2,5,4,6") << "ONNX's W";
+  EXPECT_EQ(dims("ldgoi", {24, 5}, 4), "1,1,5,4,6") << "PyTorch's weights";
+  EXPECT_EQ(dims("ldigo", {5, 24}, 3), "1,1,5,3,8") << "Keras's kernel";
+  EXPECT_EQ(dims("ldgo", {24}, 4), "1,1,4,6");
+  EXPECT_EQ(dims("ldgo", {3, 2, 24}, 4), "3,2,4,6");
+  EXPECT_EQ(dims("ldigo;gates:zrh->rzh", {5, 24}, 3), "1,1,5,3,8");
+  EXPECT_EQ(dims("ldgoi", {25, 5}, 4), "none");
+  EXPECT_EQ(dims("ldgoi", {5}, 4), "none");
+  EXPECT_EQ(dims("ldigo", {1, 2, 3, 4, 5}, 4), "none");
+  EXPECT_EQ(dims("ldoi", {1, 24, 5}, 4), "none");
+  EXPECT_EQ(dims("nchw", {1, 24, 5}, 4), "none");
+  EXPECT_EQ(dims("ldgOi8o", {24, 5, 8}, 4), "none");
+  const Format format = Format::parse("ldgoi");
+  EXPECT_TRUE(has_joined_gates(format, {1, 24, 4}, {1, 1, 4, 4, 6}));
+  EXPECT_FALSE(has_joined_gates(format, {1, 24, 4}, {1, 1, 4, 6, 6}));
+  EXPECT_FALSE(has_joined_gates(format, {1, 24, 4}, {1, 1, 24, 4}));
+  // The order says how many gates there are; without it the dims must be given.
+  EXPECT_EQ(Format::parse("ldgoi;gates:iofc->ifco").dims_from_physical({1, 24, 4}), (Dims{1, 1, 4, 4, 6}));
+  const std::string message = test::error_of([&] { format.dims_from_physical({1, 24, 4}); }).message();
+  EXPECT_NE(message.find("1,1,4,4,6 of an LSTM, 1,1,4,3,8 of a GRU"), std::string::npos) << message;
+  EXPECT_EQ(test::error_of([&] { format.dims_from_physical({7, 4}); }).message().find("LSTM"), std::string::npos);
+}
+
 TEST(Gates, AnyOrderIsACopyOfEachGate) {
   const Dims dims{2, 1, 3, 4, 5};
   const Layout src = bound("ldigo", dims), dst = bound("ldgoi", dims);

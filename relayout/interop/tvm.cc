@@ -76,8 +76,9 @@ Layout from_tvm(std::string_view text, const Dims& dims, std::string_view letter
   const std::string names = checked_letters("from_tvm", letters, dims.size());
   NotationText rest(text, 0, text.size(), [&](std::size_t at, const std::string& why) {
     throw Error(ErrorCode::parse,
-                "from_tvm: " + why + "\n  " + escaped(text, 400) + "\n  " + std::string(at, ' ') + "^", "text",
-                escaped(text), why);
+                "from_tvm: " + why + "\n  " + escaped(text, 400) + "\n  " +
+                    std::string(characters(escaped(text.substr(0, at), 400)), ' ') + "^",
+                "text", escaped(text), why);
   });
   const TvmAxes axes = read_tvm_axes(rest);
   for (const char letter : axes.outer) {

@@ -30,8 +30,10 @@ constexpr std::string_view kForeignTypes[] = {"s1",         "s2",         "u1", 
                                               "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"};
 
 [[noreturn]] void fail(std::string_view text, std::size_t at, const std::string& why) {
-  throw Error(ErrorCode::parse, "from_xla: " + why + "\n  " + escaped(text, 400) + "\n  " + std::string(at, ' ') + "^",
-              "text", escaped(text), "a shape, f32[3,5]{1,0}");
+  const std::size_t column = characters(escaped(text.substr(0, at), 400));
+  throw Error(ErrorCode::parse,
+              "from_xla: " + why + "\n  " + escaped(text, 400) + "\n  " + std::string(column, ' ') + "^", "text",
+              escaped(text), "a shape, f32[3,5]{1,0}");
 }
 
 /// Takes E and the bits of an element out of a layout's text; nothing where they are not given.
