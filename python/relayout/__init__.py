@@ -40,8 +40,8 @@ __all__ = [
     "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError",
     "UnsupportedError", "available_isas", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy",
     "default_threads", "empty", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open",
-    "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run", "save", "set_isa",
-    "transpose",
+    "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run",
+    "save", "set_isa", "transpose",
 ]
 
 _SUBMODULES = ("opencl", "testing")

@@ -218,8 +218,8 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     new elements in some places, and in others what it held before.
 
     Returns an array of x's library. Its shape is the physical array that `dst` describes, as for x; where that is no
-    dense array (strides with gaps, an offset), it is the run of elements of the layout's memory. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
-    OverlapError, UnsupportedError.
+    dense array (strides with gaps, an offset), it is the run of elements of the layout's memory. Errors: ParseError,
+    InvalidArgumentError, BufferTooSmallError, NotInjectiveError, OverlapError, UnsupportedError.
     """
     numpy = type(x) is np.ndarray
     plain = (numpy and out is scale is dst_scale is zero_point is dst_zero_point is mean is std is dims is src_dtype is

@@ -28,8 +28,8 @@ def permute_gates(x: Any, order: str, to: str, dim: int, *, out: Any = None, thr
     LSTM and "ifco" that of oneDNN, PyTorch and Keras; "zrh" is the GRU of oneDNN, ONNX and Keras, and "rzh" PyTorch's
     (docs/layout-expressions.md has all). dim: that of the gates, 3 of "ldigo"; or one in which they stand outside the
     outputs, as in the (4 * units) of Keras, ONNX and PyTorch. out: an array of x's shape and type to write into, which
-    shares no memory with x. InvalidArgumentError where the orders have other letters, or the dim's extent is no multiple
-    of the gates.
+    shares no memory with x. InvalidArgumentError where the orders have other letters, or the dim's extent is no
+    multiple of the gates.
     """
     places = _native.interop.gate_places(order, to)
     view = host_view(x)

@@ -22,8 +22,8 @@ _REMEMBERED = 4096
 
 
 def _fail(message, pattern, position=None, length=1, *, field="pattern", value=None, limit=""):
-    """Raises ParseError: the message and the pattern, with carets under `length` characters from `position` on. Its field
-    is "pattern" and its value what stands over the carets, unless it is about a dim of the array or a size."""
+    """Raises ParseError: the message and the pattern, with carets under `length` characters from `position` on. Its
+    field is "pattern" and its value what stands over the carets, unless it is about a dim of the array or a size."""
     lines = [f"rearrange: {message}", f"  {pattern}"]
     if position is not None:
         lines.append("  " + " " * position + "^" * max(length, 1))

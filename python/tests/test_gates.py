@@ -52,7 +52,7 @@ def test_errors_name_the_argument():
                         (lambda: relayout.permute_gates(W, "iofc", "ifc", 1), "gates"),
                         (lambda: relayout.permute_gates(W, "iofc", "ifco", 3), "dim"),
                         (lambda: relayout.permute_gates(W, "iofc", "ifco", 2), "dims[2]"),
-                        (lambda: relayout.permute_gates(W, "iofc", "ifco", 1, out=np.zeros((2, 24), np.float32)), "out")):
+                        (lambda: relayout.permute_gates(W, "iofc", "ifco", 1, out=np.zeros((2, 24), "f4")), "out")):
         with pytest.raises(relayout.InvalidArgumentError) as caught:
             call()
         assert caught.value.field == field

@@ -93,8 +93,10 @@ def test_interop_onednn_log():
         "onednn_verbose,v1,primitive,create_nested:cache_miss,cpu,reorder,jit:uni,undef,src:f32:a:blocked:abcd::f0 "
         "dst:bf16:a:any:any::f0,,,2x17x5x4,0.1\n"
         "an output of the program\n"
-        "dnnl_verbose,exec,cpu,reorder,jit:uni,undef,src_f32::blocked:abcd:f0 dst_f32:p:blocked:aBcd8b:f0,,,2x17x5x4,1\n"
-        "onednn_verbose,v1,primitive,exec,gpu,sdpa,ocl:micro,undef,query:f16::blocked:abcd::f0 key:f16::blocked:abdc::f0 "
+        "dnnl_verbose,exec,cpu,reorder,jit:uni,undef,"
+        "src_f32::blocked:abcd:f0 dst_f32:p:blocked:aBcd8b:f0,,,2x17x5x4,1\n"
+        "onednn_verbose,v1,primitive,exec,gpu,sdpa,ocl:micro,undef,"
+        "query:f16::blocked:abcd::f0 key:f16::blocked:abdc::f0 "
         "val:f16::blocked:abcd::f0 dst:f16::blocked:abcd::f0,,msk:causal,1x2x8x4:1x2x4x9:1x2x9x6,0.2\n")
     assert [line["number"] for line in lines] == [2, 4, 5] and [other["number"] for other in others] == [1]
     assert lines[0]["operation"] == "create_nested:cache_miss"

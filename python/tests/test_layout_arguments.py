@@ -7,7 +7,8 @@ DIMS = (2, 3, 4, 5)
 X = np.arange(120, dtype=np.float32).reshape(DIMS)
 
 
-@pytest.mark.parametrize("src, dst", [("nchw", "nhwc"), ("nhwc", "nChw8c"), ("nChw4c", "nchw"), ("abcd", "strides:60,20,5,1"),
+@pytest.mark.parametrize("src, dst", [("nchw", "nhwc"), ("nhwc", "nChw8c"), ("nChw4c", "nchw"),
+                                      ("abcd", "strides:60,20,5,1"),
                                       ("nchw", "nchw@4"), ("nchw", "nh|Cw4c"), ("nchw", "nhwc.flip(1)")])
 def test_the_result_is_that_of_the_expression(src, dst):
     x = relayout.convert(X, "nchw", src)

@@ -335,7 +335,8 @@ def test_errors_say_their_fields():
         (lambda: relayout.rearrange("a b -> b a", x, b=5), "dims[1]", "4", "5"),
         (lambda: relayout.rearrange("(a c) b -> a b c", x), "a", "", ""),
         (lambda: relayout.rearrange("a b -> b a", x, out=np.zeros((6, 4))), "out", "(6, 4)", "(4, 6)"),
-        (lambda: relayout.rearrange("a b -> b a", x, out=np.zeros((4, 6)), copy=False), "copy", "False", "None or True"),
+        (lambda: relayout.rearrange("a b -> b a", x, out=np.zeros((4, 6)), copy=False), "copy", "False",
+         "None or True"),
         (lambda: relayout.rearrange("n a -> a n", [np.zeros(2), np.zeros(3)]), "x[1]", "(3,)", "(2,)"),
         (lambda: relayout.rearrange("n a -> a n", []), "x", "0", "1 or more"),
     ]

@@ -8,12 +8,15 @@
 // farthest.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "relayout/core/layout.h"
+#include "relayout/core/extents.h"
 
 namespace relayout {
+
+struct Digit;
 
 /// Throws Error{overflow}: `what`, the product of `sizes`, and `why`; then the largest of the sizes, and which dim it
 /// is. Sizes are those of `dims`, some of them padded.

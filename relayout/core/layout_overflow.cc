@@ -1,6 +1,7 @@
 // The dim to blame for a size, and the message: see overflow.h.
 #include "relayout/core/overflow.h"
 
+#include "relayout/core/layout.h"
 #include "relayout/core/wide.h"
 
 namespace relayout {
