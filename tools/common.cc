@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "relayout/core/nearest.h"
 #include "relayout/cpu/reorder.h"
@@ -114,7 +115,19 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
 }
 
 Format layout_argument(const std::string& text) {
-  return from_command_line([&] { return Format::parse(text); });
+  return from_command_line([&] {
+    try {
+      return Format::parse(text);
+    } catch (const Error& error) {
+      std::error_code none;
+      if (!std::filesystem::is_regular_file(text, none)) throw;
+      throw Error(error.code(),
+                  "layout: " + escaped(text) +
+                      " is a file, and a layout is wanted here, such as nchw; the verbs that read files are convert, "
+                      "compare and check",
+                  error.field(), error.value(), error.limit());
+    }
+  });
 }
 
 Dims dims_argument(const std::string& text, std::string_view flag) {
