@@ -19,12 +19,13 @@ std::optional<DType> bits_type(DType dtype) {
 
 void check_elements(const ConstElements& elements, DType dtype, int64_t need, std::string_view operation,
                     std::string_view side) {
-  const std::string start = std::string(operation) + ": the " + std::string(side);
+  // Texts are made where there is an error: small calls cost little more than this check.
+  const auto start = [&] { return std::string(operation) + ": the " + std::string(side); };
   if (elements.dtype() && !holds_elements(*elements.dtype(), dtype)) {
     const std::string given(name(*elements.dtype())), wanted(name(dtype));
     const std::optional<DType> held = bits_type(dtype);
     throw Error(ErrorCode::invalid_argument,
-                start + " holds elements of type " + given + ", but its description says " + wanted +
+                start() + " holds elements of type " + given + ", but its description says " + wanted +
                     (held ? ", whose bits may be given as " + std::string(name(*held)) : "") +
                     " (std::as_bytes() of a span gives bytes, which hold any type)",
                 std::string(side), given, wanted);
@@ -32,7 +33,7 @@ void check_elements(const ConstElements& elements, DType dtype, int64_t need, st
   const auto size = static_cast<int64_t>(elements.bytes().size());
   if (size < need) {
     throw Error(ErrorCode::buffer_too_small,
-                start + " buffer is too small: need " + std::to_string(need) + " bytes, have " + std::to_string(size),
+                start() + " buffer is too small: need " + std::to_string(need) + " bytes, have " + std::to_string(size),
                 std::string(side), std::to_string(size), std::to_string(need));
   }
 }

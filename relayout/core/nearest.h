@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "relayout/cxx20.h"
+
 namespace relayout {
 
 /// The name that the fewest inserted, deleted and replaced letters lead to, case aside; the first of several. Empty
