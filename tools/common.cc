@@ -13,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "relayout/core/nearest.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/interop/directml.h"
 
@@ -109,10 +108,6 @@ namespace {
 char lower(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch; }
 
 }  // namespace
-
-std::string_view nearest(std::string_view text, std::span<const std::string_view> names) {
-  return relayout::nearest(text, names);
-}
 
 Format layout_argument(const std::string& text) {
   return from_command_line([&] {

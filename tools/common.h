@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "relayout/core/format.h"
+#include "relayout/core/nearest.h"
 #include "tools/command_line.h"
 
 namespace relayout::tools {
@@ -149,9 +150,6 @@ TensorDesc bind_tensor(const Format& format, const Dims& dims, DType dtype);
 std::optional<Error> isa_problem();
 /// Throws it: for verbs that move data.
 void require_isa();
-
-/// The name that `text` comes near, case aside, or "".
-std::string_view nearest(std::string_view text, std::span<const std::string_view> names);
 
 /// Elements of an image's texel: its R, G, B and A.
 inline constexpr int64_t kTexelLanes = 4;

@@ -93,7 +93,7 @@ template <DType S, DType D>
 struct Plainly {
   static constexpr bool kByValues = !kByIntegers<S, D> && !kByDoubles<S, D>;
   static constexpr int64_t kWider = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
-  static constexpr int64_t kCount = kByElements<S, D>   ? 16
+  static constexpr int64_t kCount = kByElements<S, D>   ? kCacheLine / static_cast<int64_t>(sizeof(Storage<D>))
                                     : kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t)) / kWider
                                                         : kValues;
 
