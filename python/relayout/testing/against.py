@@ -37,14 +37,27 @@ def assert_as_if_contiguous(fn: Callable[..., Any], *args: Any, rtol: float | No
     want = subject.contiguous(values)
     around = [_around(array, one) for array, one in zip(arrays, values, strict=True)]
     before = [None if one is None else one[0][one[1]].copy() for one in around]
+    earlier = _taken_gradients(arrays)
     try:
         got = subject.call(arrays)
     except Exception as error:
         raise LayoutDifference(f"the function raises {type(error).__name__}: {error}") from error
+    finally:
+        for tensor, gradient in earlier:
+            tensor.grad = gradient if tensor.grad is None else gradient + tensor.grad
     got.gaps = _changed(around, before, values)
     found = subject.difference(values, got, want)
     if found is not None:
         raise LayoutDifference(found.text)
+
+
+def _taken_gradients(arrays: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """PyTorch's tensors that have gradients of earlier calls, to which this one would add, with these gradients, which
+    they do not have any more."""
+    found = [(array, array.grad) for array in arrays if getattr(array, "is_leaf", False) and array.grad is not None]
+    for tensor, _ in found:
+        tensor.grad = None
+    return found
 
 
 def _around(array: Any, values: Values) -> tuple[np.ndarray, np.ndarray] | None:

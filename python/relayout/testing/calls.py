@@ -65,7 +65,7 @@ class Outcome:
     results: list[tuple[str, Leaf]] = field(default_factory=list)
     structure: Any = None
     after: list[Leaf] = field(default_factory=list)  # each array argument after the call
-    gradients: list[Leaf | None] = field(default_factory=list)
+    gradients: list[Leaf | None] = field(default_factory=list)  # of each; None where PyTorch keeps none
     gaps: dict[int, list[int]] = field(default_factory=dict)  # argument -> elements changed outside of it
     has_left: bool = False  # something was written in front of a buffer, which may be another object's memory
     error: Exception | None = None
@@ -88,6 +88,16 @@ def leaf_of(value: Any) -> Leaf:
     if hasattr(value, "is_sparse") and hasattr(value, "to_dense"):
         return Leaf(np.array(value.to_dense().detach().cpu()), str(value.dtype))
     return Leaf(value)
+
+
+def _gradient_of(array: Any) -> Leaf | None:
+    """Leaf(None) for an array that has no gradient; None for a tensor of which PyTorch keeps none, because it was
+    computed from another one."""
+    if not hasattr(array, "requires_grad"):
+        return Leaf(None)
+    if not (array.is_leaf or getattr(array, "retains_grad", False)):
+        return None
+    return Leaf(None) if array.grad is None else leaf_of(array.grad)
 
 
 class Subject:
@@ -126,8 +136,7 @@ class Subject:
         outcome = Outcome(structure=trees.shape_of(result))
         outcome.results = [(path, leaf_of(leaf)) for path, leaf in trees.walk(result)]
         outcome.after = [leaf_of(array) for array in arrays]
-        gradients = [getattr(array, "grad", None) if hasattr(array, "requires_grad") else None for array in arrays]
-        outcome.gradients = [None if grad is None else leaf_of(grad) for grad in gradients]
+        outcome.gradients = [_gradient_of(array) for array in arrays]
         return outcome
 
     def contiguous(self, values: Sequence[Values]) -> Outcome:
@@ -241,8 +250,7 @@ class Subject:
         pairs = [(f"the result{path}", leaf, other)
                  for (path, leaf), (_, other) in zip(got.results, want.results, strict=True)]
         pairs += [(f"{self.names[j]} after the call", leaf, want.after[j]) for j, leaf in enumerate(got.after)]
-        for j, leaf in enumerate(got.gradients):
-            other = want.gradients[j]
+        for j, (leaf, other) in enumerate(zip(got.gradients, want.gradients, strict=True)):
             if leaf is not None and other is not None:
                 pairs.append((f"the gradient of {self.names[j]}", leaf, other))
         for where, leaf, other in pairs:

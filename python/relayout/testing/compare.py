@@ -148,4 +148,6 @@ def _plain_difference(where: str, got: Any, want: Any) -> Mismatch | None:
 
 
 def _kind(leaf: Leaf) -> str:
-    return f"an array of {leaf.dtype}" if leaf.dtype is not None else type(leaf.value).__name__
+    if leaf.dtype is not None:
+        return f"an array of {leaf.dtype}"
+    return "None" if leaf.value is None else type(leaf.value).__name__

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import kernels
 import numpy as np
 import pytest
 
-from relayout.testing import ALL, LayoutError, NondeterministicError, assert_layout_invariant
+from relayout.testing import (ALL, LayoutDifference, LayoutError, NondeterministicError, assert_as_if_contiguous,
+                              assert_layout_invariant)
 
 X = np.arange(12.0).reshape(3, 4)
 Pair = namedtuple("Pair", "left right")
@@ -195,6 +197,40 @@ def test_gradients_of_torch() -> None:
 
     with pytest.raises(LayoutError, match="gradient of argument 0"):
         assert_layout_invariant(fn, torch.ones(3, 4, requires_grad=True))
+
+
+def test_gradients_of_torch_that_are_missing() -> None:
+    torch = pytest.importorskip("torch")
+
+    def drops(x: Any) -> None:
+        (x if x.is_contiguous() else x.detach().requires_grad_()).sum().backward()
+
+    def adds(x: Any) -> None:
+        (x.detach().requires_grad_() if x.is_contiguous() else x).sum().backward()
+
+    for fn, text in ((drops, "gradient of argument 0 is None, expected an array of torch.float32"),
+                     (adds, "gradient of argument 0 is an array of torch.float32, expected None")):
+        with pytest.raises(LayoutError, match=text) as caught:
+            assert_layout_invariant(fn, torch.ones(3, 4, requires_grad=True))
+        names: dict[str, Any] = {}
+        exec(caught.value.code, names)
+        with pytest.raises(LayoutDifference, match=text):
+            assert_as_if_contiguous(fn, *names["args"])
+
+
+def test_gradients_that_the_callers_tensors_have() -> None:
+    torch = pytest.importorskip("torch")
+
+    def fn(x: Any) -> None:
+        (x * x).sum().backward()
+
+    x = torch.arange(12.0).reshape(3, 4).requires_grad_()
+    for calls in (1, 2):  # a second call adds to the gradient of the first
+        assert_as_if_contiguous(fn, x)
+        assert torch.equal(x.grad, calls * 2 * x.detach())
+    part = x[::2]  # its gradient is x's
+    assert_as_if_contiguous(fn, part)
+    assert x.grad[0, 1] == 6 and x.grad[1, 1] == 20
 
 
 def test_torch_code_is_pasteable() -> None:
