@@ -121,6 +121,7 @@ class Subject:
         self.tolerance = replace(tolerance, of_arguments=tuple(values.dtype for values in arrays))
         self.ties = ties([values.shape for values in arrays], self.names, shapes)
         self.calls = 0
+        self.agreed = 0  # cases whose outcome was compared, and found to be the same
         self._baselines: dict[Any, Outcome | None] = {}
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -208,7 +209,7 @@ class Subject:
                 f"layouts: in a second call {found.text}. Seed its random numbers, or make it set its state anew.")
 
     def judge(self, case: Case) -> tuple[Mismatch, Outcome] | None:
-        """What is different in this layout, or None."""
+        """What is different in this layout; None if nothing is, or if the function refuses the layout or the values."""
         case = case.projected()
         want = self.baseline(case.values)
         if want is None:
@@ -220,6 +221,7 @@ class Subject:
             text = f"the function raises {type(got.error).__name__}: {got.error}"
             return Mismatch("raised", "the call", text, got=got.error), got
         found = self.difference(case.values, got, want)
+        self.agreed += found is None
         return None if found is None else (found, got)
 
     def difference(self, values: Sequence[Values], got: Outcome, want: Outcome) -> Mismatch | None:

@@ -47,9 +47,10 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     shapes         which extents have to be equal when a failing case is made smaller: a letter for each dim of each
                    array, as in "bqd bkd", and a dot for a dim that keeps its extent. By default those that are equal
 
-    Returns the number of layouts in which the result was the same. Raises `LayoutError` (an AssertionError) for the
-    smallest layout in which it was not, `NondeterministicError` if contiguous arrays do not always give the same,
-    and whatever `fn` raises for contiguous arrays. Wrap `fn` in a lambda if it has arguments of these names itself.
+    Returns the number of layouts in which the result was the same; those that `fn` refused, or whose values it does not
+    take, do not count. Raises `LayoutError` (an AssertionError) for the smallest layout in which it was not,
+    `NondeterministicError` if contiguous arrays do not always give the same, and whatever `fn` raises for contiguous
+    arrays. Wrap `fn` in a lambda if it has arguments of these names itself.
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     names = chosen(layouts)
@@ -58,13 +59,11 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
         raise TypeError("assert_layout_invariant: there is no array of NumPy, PyTorch or JAX among the arguments")
     mutated = subject.check_baseline()
     cases = _cases(subject, names, mutated, Random(seed))
-    count = 0
     for case in cases:
         failure = failure_of(subject, case)
         if failure is not None:
             raise _error(subject, failure, cases)
-        count += 1
-    return count
+    return subject.agreed
 
 
 def _cases(subject: Subject, names: list[str], mutated: set[int], random: Random) -> Iterator[Case]:
