@@ -13,13 +13,13 @@ import itertools
 import pickle
 import sys
 import zlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from . import trees
 from .calls import Case, Subject
 from .errors import LayoutDifference
 from .explain import Failure
@@ -120,20 +120,33 @@ def _parts(subject: Subject, case: Case, aligned: bool) -> tuple[dict[str, None]
         lines += _array_code(name, values, recipe, imports, aligned)
     rest = iter(names)
     unknown: list[str] = []
-    args, kwargs = trees.rebuild(subject.tree, lambda leaf: _Raw(_leaf_code(leaf, rest, unknown, imports)))
+    args, kwargs = (_tree_code(tree, lambda leaf: _leaf_code(leaf, rest, unknown, imports), unknown)
+                    for tree in subject.tree)
     lines += unknown
-    lines += [f"args = {args!r}", f"kwargs = {kwargs!r}"]
+    lines += [f"args = {args}", f"kwargs = {kwargs}"]
     return imports, lines
 
 
-class _Raw:
-    """Prints as the text itself within the repr of a container."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
+def _tree_code(tree: Any, leaf_code: Callable[[Any], str], unknown: list[str]) -> str:
+    """An expression for a container; of one whose class cannot be imported for a plain one."""
+    if isinstance(tree, dict):
+        pairs = [f"{key!r}: {_tree_code(item, leaf_code, unknown)}" for key, item in tree.items()]
+        plain = "{" + ", ".join(pairs) + "}"
+    elif isinstance(tree, (list, tuple)):
+        items = ", ".join([_tree_code(item, leaf_code, unknown) for item in tree])
+        plain = f"[{items}]" if isinstance(tree, list) else f"({items}{',' if len(tree) == 1 else ''})"
+    else:
+        return leaf_code(tree)
+    if type(tree) in (list, tuple, dict):
+        return plain
+    name = f"given{len(unknown)}"
+    found = import_code(name, type(tree))
+    if found is None:
+        return plain
+    unknown.append("\n".join(found))
+    if isinstance(tree, defaultdict):
+        return f"{name}({leaf_code(tree.default_factory)}, {plain})"
+    return f"{name}._make({plain})" if hasattr(tree, "_make") else f"{name}({plain})"
 
 
 def _leaf_code(leaf: Any, rest: Any, unknown: list[str], imports: dict[str, None]) -> str:

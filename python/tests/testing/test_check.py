@@ -111,6 +111,88 @@ def test_containers_and_other_arguments() -> None:
     assert assert_layout_invariant(fn, *args, axis=1, scale=[np.float32(2.5)]) > 50
 
 
+class Named(list):
+    def __init__(self, name: str, items: Any) -> None:
+        super().__init__(items)
+        self.name = name
+
+
+class Scaled(tuple):
+    scale: float
+
+    def __new__(cls, scale: float, *items: Any) -> Scaled:
+        made = super().__new__(cls, items)
+        made.scale = scale
+        return made
+
+
+class Filled(dict):
+    """As Hugging Face's outputs of models: it has attributes, and refuses update()."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def update(self, *_: Any, **__: Any) -> None:
+        raise TypeError("no update")
+
+
+def containers() -> dict[str, tuple[Any, Callable[[Any], Any]]]:
+    """Containers of all kinds with X in them, and what finds it there by what the class alone has."""
+    filled = Filled(3)
+    filled["x"] = X
+    return {
+        "defaultdict": (defaultdict(list, x=X), lambda c: c["x"] if c["missing"] == [] else None),
+        "defaultdict without a factory": (defaultdict(None, x=X), lambda c: c["x"]),
+        "OrderedDict": (OrderedDict(a=1, x=X), lambda c: c["x"] if c.move_to_end("a") is None else None),
+        "namedtuple": (Pair(X, None), lambda c: c.left),
+        "a list of the caller's": (Named("n", [X]), lambda c: c[0] if c.name == "n" else None),
+        "a tuple of the caller's": (Scaled(2.0, X), lambda c: c[0] if c.scale == 2.0 else None),
+        "a dict of the caller's": (filled, lambda c: c["x"] if c.size == 3 else None),
+        "nested": ([{"c": defaultdict(int, x=(X,))}], lambda c: c[0]["c"]["x"][0]),
+    }
+
+
+@pytest.mark.parametrize("name", containers())
+def test_containers_of_other_classes(name: str) -> None:
+    container, find = containers()[name]
+    assert assert_layout_invariant(lambda c: find(c).sum(axis=0), container) > 20
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(lambda c: wrong_where_odd(find(c)), container)
+    assert caught.value.kind == "values"
+
+
+@pytest.mark.parametrize("name", ["defaultdict", "defaultdict without a factory", "OrderedDict", "nested"])
+def test_code_has_containers_of_other_classes(name: str) -> None:
+    container, find = containers()[name]
+
+    def fn(given: Any) -> Any:
+        return wrong_where_odd(find(given))
+
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(fn, container)
+    names: dict[str, Any] = {}
+    exec(caught.value.code, names)
+    assert type(names["args"][0]) is type(container)
+    assert fn(*names["args"]).reshape(-1)[0] == caught.value.got
+    assert not any("did not fail when they were tried" in note for note in caught.value.notes)
+
+
+def test_results_and_sizes_of_torch_are_containers() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.arange(12.0).reshape(3, 4)
+    best = torch.max(x, 1)  # a tuple of values and indices, of a class of PyTorch's own
+    assert assert_layout_invariant(lambda one: (type(one).__name__, one.values.sum(), one.indices), best) > 5
+
+    def fn(x: Any, size: Any) -> Any:
+        return (x if x.is_contiguous() else x + 1).reshape(size)
+
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(fn, x, torch.Size([4, 3]))
+    names: dict[str, Any] = {}
+    exec(caught.value.code, names)
+    assert type(names["args"][1]) is torch.Size
+
+
 def test_code_has_containers_too() -> None:
     def fn(arrays: list[np.ndarray], axis: int, *, out: dict[str, np.ndarray]) -> Any:
         return arrays[0].sum(axis=axis), wrong_where_odd(out["w"])
