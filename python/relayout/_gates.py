@@ -12,7 +12,8 @@ import numpy as np
 
 from . import _native
 from ._arrays import aligned_empty, check_same_type, host_view, is_torch, like_caller
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, OverlapError
+from ._layout import overlaps
 
 
 def _split(view: Any, dim: int, gates: int) -> Any:
@@ -28,8 +29,8 @@ def permute_gates(x: Any, order: str, to: str, dim: int, *, out: Any = None, thr
     LSTM and "ifco" that of oneDNN, PyTorch and Keras; "zrh" is the GRU of oneDNN, ONNX and Keras, and "rzh" PyTorch's
     (docs/layout-expressions.md has all). dim: that of the gates, 3 of "ldigo"; or one in which they stand outside the
     outputs, as in the (4 * units) of Keras, ONNX and PyTorch. out: an array of x's shape and type to write into, which
-    shares no memory with x. InvalidArgumentError where the orders have other letters, or the dim's extent is no
-    multiple of the gates.
+    shares no memory with x. OverlapError where it does; InvalidArgumentError where the orders have other letters, or
+    the dim's extent is no multiple of the gates.
     """
     places = _native.interop.gate_places(order, to)
     view = host_view(x)
@@ -49,6 +50,8 @@ def permute_gates(x: Any, order: str, to: str, dim: int, *, out: Any = None, thr
         if tuple(made.shape) != shape:
             raise InvalidArgumentError(f"out is {tuple(made.shape)}, and x {shape}", "out", str(tuple(made.shape)),
                                        str(shape))
+        if overlaps(made, view):
+            raise OverlapError("x and out share memory", "out")
     elif is_torch(view):
         made = view.new_empty(shape)
     else:

@@ -21,7 +21,8 @@ import numpy as np
 
 from . import _native
 from ._arrays import aligned_empty, check_same_type, host_view, is_torch, like_caller
-from ._errors import InvalidArgumentError, NeedsCopyError
+from ._errors import InvalidArgumentError, NeedsCopyError, OverlapError
+from ._layout import overlaps
 from ._rearrange_pattern import check_pattern, find_recipe
 
 
@@ -90,6 +91,9 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
         raise
     if out is not None:
         _check_out(out, copy, recipe.final, arrays[0])
+        for index, array in enumerate(arrays):
+            if overlaps(out, array):
+                raise OverlapError(f"rearrange: the destination and array {index} of the list share memory", "out")
     elif copy is False:
         raise NeedsCopyError("rearrange: the arrays of a list must be copied into one; copy=False forbids it", "copy",
                              "False")

@@ -58,6 +58,30 @@ def test_errors_name_the_argument():
         assert caught.value.field == field
 
 
+def test_a_destination_that_shares_memory():
+    x = W.copy()
+    wider = np.zeros((3, 24, 5), np.float32)
+    wider[:2] = W
+    for array, out in ((x, x), (x, x[:, ::-1]), (wider[:2], wider[1:])):
+        before = array.copy()
+        with pytest.raises(relayout.OverlapError) as caught:
+            relayout.permute_gates(array, "iofc", "ifco", 1, out=out)
+        assert caught.value.field == "out" and (array == before).all()
+    both = np.zeros((2, 24, 5, 2), np.float32)  # neighbours in memory without a common element
+    both[..., 0] = W
+    relayout.permute_gates(both[..., 0], "iofc", "ifco", 1, out=both[..., 1])
+    assert (both[..., 0] == W).all() and (both[..., 1] == by_hand(W, "iofc", "ifco", 1)).all()
+
+
+def test_a_tensor_of_pytorch_that_shares_memory():
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(W.copy())
+    for out in (x, x.numpy()):
+        with pytest.raises(relayout.OverlapError):
+            relayout.permute_gates(x, "iofc", "ifco", 1, out=out)
+    assert (x.numpy() == W).all()
+
+
 def test_layouts_of_each_gate():
     assert interop.gate_places("zrh", "rzh") == (1, 0, 2)
     src, dst = relayout.layout("ldgoi", (1, 1, 5, 4, 6)), relayout.layout("ldigo", (1, 1, 5, 4, 6))

@@ -314,6 +314,17 @@ def test_pytorch_tensors(seed):
         assert rearrange(pattern.text, x, out=out, **pattern.sizes) is out and torch.equal(out, expected)
 
 
+def test_a_destination_that_shares_memory_with_a_list():
+    whole = np.arange(24.0).reshape(2, 3, 4)
+    before = whole.copy()
+    for arrays in ([whole[0], whole[1]], [np.zeros((3, 4)), whole[1, ::-1]]):
+        with pytest.raises(relayout.OverlapError) as caught:
+            rearrange("n a b -> n a b", arrays, out=whole[::-1])
+        assert caught.value.field == "out" and (whole == before).all()
+    # One array may share memory with its destination.
+    assert (rearrange("n a b -> n b a", whole, out=whole.reshape(2, 4, 3)) == before.transpose(0, 2, 1)).all()
+
+
 def test_lists_of_pytorch_tensors():
     torch = pytest.importorskip("torch")
     images = [torch.rand(4, 5, 3) for _ in range(6)]
