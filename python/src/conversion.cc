@@ -110,7 +110,6 @@ void Conversion::run(nb::handle x, nb::handle out, int threads, bool fresh, nb::
   if (!takes(src))
     throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
   check_destination(dst_, dst);
-  if (dst_.desc.layout.empty() && dst_.desc.layout.padded_elements() == 0) return;
   const std::byte* from = src.data - src_.origin;
   const std::byte* to = dst.data;
   if (from < to + dst_.desc.span_bytes() && to < from + src_.desc.span_bytes())

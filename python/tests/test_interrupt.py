@@ -92,6 +92,27 @@ def test_progress_counts_up_to_all(threads):
     assert seen == [(40, 40)]
 
 
+def test_progress_of_nothing():
+    for x in (np.zeros((0, 3), np.float32), np.zeros((4, 0), np.float32)[::-1], np.zeros((0, 3), ">f4")):
+        for out in (None, np.zeros(x.shape[::-1], np.float32)):
+            seen = []
+            made = relayout.convert(x, "ab", "ba", out=out, progress=lambda done, total: seen.append((done, total)))
+            assert made.shape == x.shape[::-1] and seen == [(0, 0)]
+
+    def stop(done, total):
+        raise Stop
+
+    with pytest.raises(Stop):
+        relayout.convert(x, "ab", "ba", progress=stop)
+
+
+def test_progress_of_an_empty_tensor_of_pytorch():
+    torch = pytest.importorskip("torch")
+    seen = []
+    relayout.convert(torch.zeros(0, 3), "ab", "ba", progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 0)]
+
+
 def test_what_progress_raises_ends_the_work():
     x = big()
     out = np.full((10000, 1000), -1, np.float32)
