@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import atexit
 import functools
+import math
 import operator
+import struct
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Tuple, Union, overload
 
@@ -20,7 +22,7 @@ from . import _native
 from ._arrays import aligned_empty, host_view, is_stored_plainly, is_torch, like_caller, with_plain_elements
 from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
-from ._nibbles import nibble_name, unpacked
+from ._nibbles import nibble_name, packed, unpacked
 from ._native import Conversion, Layout
 
 if TYPE_CHECKING:
@@ -38,9 +40,9 @@ _PLANS = 1024
 @functools.lru_cache(maxsize=_PLANS)
 def _plan(src: Any, dst: Any, dims: Optional[Tuple[int, ...]], shape: Tuple[int, ...],
           strides_bytes: Tuple[int, ...], own_dtype: Any, src_dtype: Any, dtype: Any,
-          attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
+          attributes: Optional[tuple], bits: Optional[bytes]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
     """The conversion of a kind of calls; its result's shape and type, and whether it writes every byte. Each side is an
-    expression, or what _key() makes of a Layout."""
+    expression, or what _key() makes of a Layout. bits: of the attributes' numbers, which only tell kinds apart."""
     src, dst = (side[0] if type(side) is tuple else side for side in (src, dst))
     own = name_of(own_dtype if src_dtype is None else src_dtype)
     made = Conversion(src, dst, dims, shape, strides_bytes, item_bytes(own_dtype), own,
@@ -125,13 +127,20 @@ def _plan_of(src: Any, dst: Any, dims: Any, shape: Any, strides: Any, own: Any, 
              attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
     many = attributes is not None and sum(len(a[0]) for a in attributes[:5] if a is not None) > _MOST_VALUES
     make = _plan.__wrapped__ if many else _plan
-    return make(src, dst, dims, shape, strides, own, src_dtype, dtype, attributes)
+    return make(src, dst, dims, shape, strides, own, src_dtype, dtype, attributes, None if many else _bits(attributes))
+
+
+def _bits(attributes: Optional[tuple]) -> Optional[bytes]:
+    """Of the numbers: 0.0 and -0.0 are equal, and as zero points they give zeros of different signs."""
+    if attributes is None:
+        return None
+    return b"".join(struct.pack(f"{len(a[0])}d", *a[0]) for a in attributes[:5] if a is not None)
 
 
 def _key(side: LayoutLike) -> Any:
-    """What tells one side of a conversion from another: equal Layouts may have different expressions and names of dims,
-    and so arrays of different shapes."""
-    return (side, side.expression, side.names) if isinstance(side, Layout) else side
+    """What tells one side of a conversion from another: equal Layouts may have different expressions, dims before the
+    views of these, and names of dims, and so arrays of different shapes."""
+    return (side, side._spelled, side.names) if isinstance(side, Layout) else side
 
 
 def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequence[int]], src_dtype: Any, dtype: Any,
@@ -151,7 +160,9 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
     """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
     view = host_view(x)
-    return _planned(with_plain_elements(view), src, dst, dims, src_dtype, _nibbles_asked(view, dtype) or dtype,
+    _check_has(x, view, dtype)
+    asked = dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
+    return _planned(with_plain_elements(view), src, dst, dims, src_dtype, _nibbles_asked(view, dtype) or asked,
                     attributes)[0]
 
 
@@ -227,7 +238,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     view = x if numpy else host_view(x)
     if not is_stored_plainly(view.dtype) or dtype is not None and not isinstance(dtype, str) or not (
             out is None or is_stored_plainly(getattr(out, "dtype", None))):
-        special = _convert_special(view, src, dst, out, dtype, dict(
+        special = _convert_special(x, view, src, dst, out, dtype, dict(
             dims=dims, src_dtype=src_dtype, scale=scale, dst_scale=dst_scale, zero_point=zero_point,
             dst_zero_point=dst_zero_point, mean=mean, std=std, beta=beta, padding=padding, threads=threads,
             progress=progress))
@@ -280,9 +291,21 @@ def _nibbles_asked(view: Any, dtype: Any) -> Optional[str]:
     return nibble_name(np.dtype(dtype)) if isinstance(dtype, (np.dtype, type)) else None
 
 
-def _convert_special(view: Any, src: LayoutLike, dst: LayoutLike, out: Any, dtype: Any, how: dict) -> Any:
+def _check_has(x: Any, view: Any, dtype: Any) -> None:
+    """Refuses a type of NumPy's that x's own library, in which the result would be, does not have."""
+    if is_torch(view) and _nibbles_asked(view, dtype) is not None:
+        raise UnsupportedError(f"PyTorch has no {np.dtype(dtype)}; dtype={_nibbles_asked(view, dtype)!r} gives bytes "
+                               "of two elements each", "dtype", str(np.dtype(dtype)))
+    if isinstance(dtype, np.dtype) and not dtype.isnative and (is_torch(view) or like_caller(x) is not None):
+        raise UnsupportedError(f"of a {type(x).__name__} no result of {dtype} is made: elements in another order of "
+                               "bytes are NumPy's alone", "dtype", str(dtype))
+
+
+def _convert_special(x: Any, view: Any, src: LayoutLike, dst: LayoutLike, out: Any, dtype: Any, how: dict) -> Any:
     """convert() where x or out is in another order of bytes, or has one 4-bit element a byte; None where none is."""
     plain = with_plain_elements(view)
+    if out is None:
+        _check_has(x, view, dtype)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         made = convert(plain, src, dst, dtype=dtype.newbyteorder("="), out=out, **how)
         return made.astype(dtype) if out is None else out
@@ -292,25 +315,35 @@ def _convert_special(view: Any, src: LayoutLike, dst: LayoutLike, out: Any, dtyp
         return _convert_into_special(plain, src, dst, out, wanted, how)
     if nibbles is not None and out is None:
         both = convert(plain, src, dst, dtype=nibbles, **how)
-        same = {key: value for key, value in how.items() if key not in ("threads", "progress")}
-        return unpacked(both, nibbles, plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **same).shape)
+        one_each = plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **_planned_by(how))
+        return unpacked(both, nibbles, one_each.shape)
     return None if plain is view else convert(plain, src, dst, dtype=dtype, out=out, **how)
 
 
+def _planned_by(how: dict) -> dict:
+    """Those arguments of convert() that plan_conversion() has too."""
+    return {key: value for key, value in how.items() if key not in ("threads", "progress")}
+
+
 def _convert_into_special(plain: Any, src: LayoutLike, dst: LayoutLike, out: Any, wanted: str, how: dict) -> Any:
-    """The result in elements that relayout converts to, which NumPy then copies into out."""
+    """The result in a copy of out whose elements relayout converts to, and which NumPy then copies back: what the
+    conversion leaves, as padding=None does, is what out held."""
     own = out.dtype.newbyteorder("=")
-    if wanted != (nibble_name(own) or name_of(own)):
+    nibbles = nibble_name(own)
+    if wanted != (nibbles or name_of(own)):
         raise InvalidArgumentError(f"the result is of {wanted}, and out of {out.dtype}", "out", str(out.dtype), wanted)
-    if not how["beta"]:
-        made = convert(plain, src, dst, dtype=own, **how)
-    elif nibble_name(own) is None:
-        made = convert(plain, src, dst, dtype=own, out=np.ascontiguousarray(with_plain_elements(out)), **how)
+    if not out.flags.writeable:
+        raise InvalidArgumentError("the destination is read-only", "out")
+    if nibbles is None:
+        made = out.astype(own, order="C")
+        convert(plain, src, dst, dtype=own, out=made, **how)
     else:
-        raise UnsupportedError(f"beta adds to what out holds, and out is of {own}", "beta", str(how["beta"]))
-    if made.shape != out.shape:
-        raise InvalidArgumentError(f"out is {out.shape}, and the result {made.shape}", "out", str(out.shape),
-                                   str(made.shape))
+        shape = plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **_planned_by(how)).shape
+        if out.shape != shape and (out.ndim != 1 or out.size < math.prod(shape)):
+            raise InvalidArgumentError(f"out is {out.shape}, and the result {shape}", "out", str(out.shape), str(shape))
+        both = packed(out)
+        convert(plain, src, dst, dtype=nibbles, out=both, **how)
+        made = unpacked(both, nibbles, out.shape)
     out[...] = made
     return out
 

@@ -216,6 +216,11 @@ void bind_questions(nb::class_<PyLayout>& type) {
            "Whether two layouts over one buffer share an element; None where that takes too long to decide. Offsets "
            "count from the buffer's begin, so layouts of two arrays (`layout_of`) are refused unless both were given "
            "`base=`; `relayout.overlaps(x, y)` looks at the arrays' addresses.")
+      .def_prop_ro("_spelled",
+                   [](const PyLayout& l) {
+                     const auto [text, dims] = l.spelled();
+                     return nb::make_tuple(text, tuple_of(dims));
+                   })
       .def("_of_array",
            [](const PyLayout& l) {
              PyLayout out = l;

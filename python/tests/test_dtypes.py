@@ -63,3 +63,30 @@ def test_every_function_takes_every_kind_of_type():
 
 def test_four_bits_are_bytes_of_two():
     assert relayout.convert(np.float32([1, -2, 3]), "a", "a", dtype="int4").tolist() == [0xe1, 0x03]
+
+
+def types_of_numpy_alone():
+    """In another order of bytes; and of 4 bits, as types and as classes, where ml_dtypes is installed."""
+    out = [np.dtype(t) for t in (">i2", ">i4", ">i8", ">u2", ">f2", ">f4", ">f8")]
+    try:
+        import ml_dtypes
+    except ImportError:
+        return out
+    return [*out, np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4), ml_dtypes.int4]
+
+
+@pytest.mark.parametrize("dtype", types_of_numpy_alone(), ids=str)
+def test_pytorch_has_no_result_of_a_type_of_numpy_alone(dtype):
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    for call in (relayout.convert, relayout.plan_conversion):
+        with pytest.raises(relayout.UnsupportedError) as caught:
+            call(x, "ab", "ba", dtype=dtype)
+        assert caught.value.field == "dtype" and caught.value.value == str(np.dtype(dtype))
+    with pytest.raises(relayout.UnsupportedError):
+        relayout.empty((2, 3), dtype, like=x)
+    out = np.zeros((3, 2), dtype)  # an array of NumPy's has these types
+    assert relayout.convert(x, "ab", "ba", dtype=dtype, out=out) is out
+    assert (out.astype("f4") == x.numpy().T).all()
+    relayout.copy(out, x.T + 1)
+    assert (out.astype("f4") == x.numpy().T + 1).all()

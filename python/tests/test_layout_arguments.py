@@ -27,6 +27,17 @@ def test_equal_layouts_of_other_expressions_give_other_shapes():
     assert relayout.convert(x, nchw, nhwc).shape == (2, 1, 1, 3)
 
 
+def test_equal_layouts_of_other_dims_before_their_views_give_other_shapes():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for rows in (4, 5, 4):
+        side = relayout.layout("ab.narrow(0,0,2)", (rows, 3))
+        assert side == relayout.layout("ab", (2, 3))
+        made = relayout.convert(x, "ab", side)
+        assert made.shape == (rows, 3) and (made[:2] == x).all() and not made[2:].any()
+        whole = np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)
+        assert (relayout.convert(whole, side, "ab") == whole[:2]).all()
+
+
 def test_views_have_the_name_of_their_domain():
     view = relayout.layout("nchw", DIMS).permute(0, 2, 3, 1).permute(0, 3, 1, 2)
     assert repr(view) == "relayout.layout('nchw', (2, 3, 4, 5))"

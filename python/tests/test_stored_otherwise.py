@@ -66,6 +66,64 @@ def test_big_endian_destinations(dtype):
         relayout.convert(x, "abc", "abc", dtype="s8", out=np.zeros((2, 3, 4), dtype))
 
 
+@pytest.mark.parametrize("dtype", BIG + NIBBLES, ids=str)
+def test_what_a_conversion_leaves_is_what_the_destination_held(dtype):
+    name = {"int4": "s4", "uint4": "u4"}.get(dtype.name, "u1")
+    x = numbers(np.dtype("u1"), (3, 5))
+    expected = np.full((3, 3, 2), 5, "u1")
+    expected.reshape(3, 6)[:, :5] = x  # the last block of each row has one element of padding
+    for out in (np.full((3, 3, 2), 5).astype(dtype), np.full((3, 2, 3), 5).astype(dtype).transpose(0, 2, 1)):
+        assert relayout.convert(x, "ab", "aB2b", dtype=dtype, padding=None, out=out) is out, name
+        assert (out.astype("u1") == expected).all()
+    run = np.full(24, 5).astype(dtype)  # one run of elements, longer than the layout and with gaps between its rows
+    relayout.convert(x, "ab", "strides:7,1@1", dtype=dtype, out=run)
+    expected = np.full(24, 5, "u1")
+    for row in range(3):
+        expected[1 + 7 * row:6 + 7 * row] = x[row]
+    assert (run.astype("u1") == expected).all()
+    added = np.ones((3, 5)).astype(dtype)
+    relayout.convert(x % 4, "ab", "ab", dtype=dtype, beta=1, out=added)
+    assert (added.astype("u1") == x % 4 + 1).all()
+
+
+@pytest.mark.parametrize("dtype", BIG + NIBBLES, ids=str)
+def test_destinations_that_are_refused(dtype):
+    x = numbers(np.dtype("u1"), (3, 5))
+    for shape in ((3, 4), (5, 3), (14,), (1, 15)):
+        with pytest.raises(relayout.Error):
+            relayout.convert(x, "ab", "ab", dtype=dtype, out=np.zeros(shape, dtype))
+    out = np.zeros((3, 5), dtype)
+    out.flags.writeable = False
+    with pytest.raises(relayout.InvalidArgumentError, match="read-only"):
+        relayout.convert(x, "ab", "ab", dtype=dtype, out=out)
+
+
+@pytest.mark.parametrize("dtype", BIG, ids=str)
+def test_big_endian_results_for_arrays_of_jax_and_buffers(dtype):
+    values = np.arange(6, dtype="f4").reshape(2, 3)
+    given = [relayout.Buffer.from_dlpack(values)]
+    if (jax := jax_or_none()) is not None:
+        given.append(jax.numpy.asarray(values))
+    for x in given:
+        with pytest.raises(relayout.UnsupportedError, match="NumPy's alone"):
+            relayout.convert(x, "ab", "ba", dtype=dtype)
+
+
+def jax_or_none():
+    try:
+        import jax
+    except ImportError:
+        return None
+    return jax
+
+
+@pytest.mark.parametrize("dtype", BIG, ids=str)
+def test_plans_of_big_endian_results(dtype):
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    plan = relayout.plan_conversion(x, "ab", "ba", dtype=dtype)
+    assert plan.shape == (3, 2) and plan.dtype == relayout.plan_conversion(x, "ab", "ba", dtype=native(dtype)).dtype
+
+
 @pytest.mark.parametrize("dtype", BIG, ids=str)
 def test_big_endian_arrays_in_files(tmp_path, dtype):
     for order in ("C", "F"):

@@ -376,3 +376,12 @@ def test_every_type_has_a_name():
     """The types that the tests above run through are those of the package."""
     for name in available_types():
         assert name_of(numpy_dtype(name)) == name
+
+
+def test_the_sign_of_a_zero_in_attributes_counts():
+    x = np.array([1, 0, -0.0, -2], np.float32)
+    for zero in (0.0, -0.0, 0.0):
+        made = relayout.convert(x, "a", "a", dst_zero_point=zero)
+        assert np.signbit(made).tolist() == np.signbit(x + np.float32(zero)).tolist()
+        made = relayout.convert(x, "a", "A8a", padding=zero)
+        assert np.signbit(made[0, 4:]).tolist() == [bool(np.signbit(zero))] * 4
