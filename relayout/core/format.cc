@@ -40,7 +40,8 @@ Layout layout_of_axes(const Dims& dims, std::span<const PhysicalAxis> axes, std:
 }  // namespace
 
 void Format::throw_overflow(const Dims& dims) const {
-  const std::string what = "bind: " + escaped(text_) + " of dims " + join(dims) + ": ";
+  const std::string what =
+      "bind: " + escaped(text_) + " of " + (dims.empty() ? "no dims" : "dims " + join(dims)) + ": ";
   std::vector<std::span<const Digit>> digits;
   std::vector<Digit> strided;
   if (kind_ == Kind::strides) {

@@ -140,11 +140,11 @@ void Layout::validate() const {
     }
     padded.push_back(capacity);
   }
-  if (offset0_ < 0 && elements() == 0) {
+  if (product_or_throw(dims_, dims_) == 0) {
+    if (offset0_ >= 0) return;
     throw Error(ErrorCode::invalid_argument, "layout: offset0 is " + std::to_string(offset0_), "offset0",
                 std::to_string(offset0_), "0 or more");
   }
-  if (product_or_throw(dims_, dims_) == 0) return;
   product_or_throw(padded, dims_);
 
   if (offset0_ == std::numeric_limits<int64_t>::max()) {  // the span is one more
@@ -354,10 +354,12 @@ bool operator==(const Layout& a, const Layout& b) {
 TensorDesc::TensorDesc(Layout layout_, DType dtype_) : layout(std::move(layout_)), dtype(dtype_) {
   const int64_t elements = std::max({layout.span(), layout.footprint(), layout.padded_elements()});
   if (bytes_for(dtype, elements)) return;
+  const bool scalar = layout.ndims() == 0;
   const std::string of_type = "elements of " + std::string(name(dtype)) + " overflow 64 bits of bytes";
-  if (layout.ndims() > 0 && !bytes_for(dtype, layout.padded_elements()))
-    throw_too_many("tensor: ", layout.padded_dims(), layout.dims(), of_type);
-  throw_too_far("tensor: " + std::to_string(elements) + " " + of_type, layout.dims(), all_digits(layout),
+  if (!bytes_for(dtype, layout.padded_elements()))
+    throw_too_many("tensor: ", scalar ? Dims{layout.padded_elements()} : layout.padded_dims(), layout.dims(), of_type);
+  const Layout with_digits = scalar ? layout.as_vector() : layout;
+  throw_too_far("tensor: " + std::to_string(elements) + " " + of_type, layout.dims(), all_digits(with_digits),
                 layout.offset0());
 }
 

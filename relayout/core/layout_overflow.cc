@@ -1,20 +1,26 @@
 // The dim to blame for a size, and the message: see overflow.h.
-#include "relayout/core/overflow.h"
-
 #include "relayout/core/layout.h"
+#include "relayout/core/overflow.h"
 #include "relayout/core/wide.h"
 
 namespace relayout {
 namespace {
 
+[[noreturn]] void throw_named(const std::string& message, const std::string& field, const std::string& value) {
+  throw Error(ErrorCode::overflow, message, field, value, std::to_string(std::numeric_limits<int64_t>::max()));
+}
 [[noreturn]] void throw_named(const std::string& message, const std::string& field, int64_t value) {
-  throw Error(ErrorCode::overflow, message, field, std::to_string(value),
-              std::to_string(std::numeric_limits<int64_t>::max()));
+  throw_named(message, field, std::to_string(value));
 }
 
 }  // namespace
 
 void throw_too_many(const std::string& what, const Dims& sizes, const Dims& dims, const std::string& why) {
+  if (dims.empty()) {
+    throw_named(what + join(sizes, " x ") + (sizes.empty() ? "" : " ") + why +
+                    "; a scalar is one element, and the others are its padding",
+                "padding", join(sizes));
+  }
   const auto worst = static_cast<int>(std::ranges::max_element(sizes) - sizes.begin());
   const std::string padded = sizes[worst] == dims[worst] ? "" : ", padded to " + std::to_string(sizes[worst]);
   throw_named(what + join(sizes, " x ") + " " + why + "; dim " + std::to_string(worst) + " (" +
@@ -38,8 +44,10 @@ void throw_too_far(const std::string& what, const Dims& dims, const std::vector<
   }
   if (worst < 0 || offset0 > farthest)
     throw_named(what + "; offset0 is " + std::to_string(offset0), "offset0", offset0);
-  throw_named(what + "; dim " + std::to_string(worst) + " (" + std::to_string(dims[worst]) + ") reaches farthest, by " +
-                  std::to_string(step.extent - 1) + " x " + std::to_string(step.stride),
+  const std::string by =
+      " reaches farthest, by " + std::to_string(step.extent - 1) + " x " + std::to_string(step.stride);
+  if (dims.empty()) throw_named(what + "; the padding of a scalar" + by, "padding", step.extent);
+  throw_named(what + "; dim " + std::to_string(worst) + " (" + std::to_string(dims[worst]) + ")" + by,
               "dims[" + std::to_string(worst) + "]", dims[worst]);
 }
 

@@ -116,6 +116,11 @@ TEST(Layout, RefusesAndNamesTheDim) {
   EXPECT_EQ(field_of([] { TensorDesc(Layout::strided({}, {}, kBig), DType::f32); }), "offset0");
   EXPECT_EQ(field_of([] { Layout::strided({2, -1}, {1, 1}); }), "dims[1]");
   EXPECT_EQ(field_of([] { Layout::strided({3}, {-1}); }), "offset0");
+  EXPECT_EQ(field_of([] { Layout::strided({3, 0}, {1, 1}, -1); }), "offset0");
+  EXPECT_EQ(field_of([] { Layout::strided({1 << 30, kBig}, {1, 1}, -1); }), "dims[1]");
+  EXPECT_EQ(field_of([] { TensorDesc(Layout::padded_scalar({{kBig / 2, 1}}), DType::f64); }), "padding");
+  EXPECT_EQ(field_of([] { TensorDesc(Layout::padded_scalar({{3, kBig / 4}}), DType::f64); }), "padding");
+  EXPECT_EQ(field_of([] { Format::parse("xla:[]{:T(2147483647,2147483647,4)}").bind({}); }), "padding");
   EXPECT_EQ(code_of([] { Layout::strided({3}, {1, 1}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([] { parse_dims("1,1,1,1,1,1,1,1,1,1,1,1,1"); }), ErrorCode::limit);
   EXPECT_EQ(code_of([] { Layout::contiguous({2, 3}).offset(Dims{2, 0}); }), ErrorCode::invalid_argument);
@@ -144,6 +149,17 @@ TEST(Layout, OverflowsSayTheNumbers) {
               Layout::strided({2, 3}, {1, 4611686018427387904});
             }),
             "layout: the span overflows 64 bits; dim 1 (3) reaches farthest, by 2 x 4611686018427387904");
+  EXPECT_EQ(message([] { TensorDesc(Format::parse("xla:[]{:T(2147483647,1073741824)}").bind({}), DType::f64); }),
+            "tensor: 2305843008139952128 elements of f64 overflow 64 bits of bytes; a scalar is one element, and the "
+            "others are its padding");
+  EXPECT_EQ(message([] {
+              TensorDesc(Layout::padded_scalar({{3, 1152921504606846976}}), DType::f64);
+            }),
+            "tensor: 3458764513820540928 elements of f64 overflow 64 bits of bytes; the padding of a scalar reaches "
+            "farthest, by 2 x 1152921504606846976");
+  EXPECT_EQ(message([] { Format::parse("xla:[]{:T(2147483647,2147483647,4)}").bind({}); }),
+            "bind: xla:[]{:T(2147483647,2147483647,4)} of no dims: elements and what their layout adds overflow 64 "
+            "bits; a scalar is one element, and the others are its padding");
 }
 
 TEST(Layout, AScalarMayHavePadding) {

@@ -19,10 +19,12 @@ namespace relayout {
 struct Digit;
 
 /// Throws Error{overflow}: `what`, the product of `sizes`, and `why`; then the largest of the sizes, and which dim it
-/// is. Sizes are those of `dims`, some of them padded.
+/// is. Sizes are those of `dims`, some of them padded; of a scalar, which only padding makes large, the number of its
+/// elements with padding, or none where 64 bits do not hold it.
 [[noreturn]] void throw_too_many(const std::string& what, const Dims& sizes, const Dims& dims, const std::string& why);
 
-/// Throws Error{overflow}: `what`, and the dim whose digits reach farthest, or offset0 where that is larger.
+/// Throws Error{overflow}: `what`, and the dim whose digits reach farthest, or offset0 where that is larger. The digits
+/// of a scalar are those of its padding, as one list.
 [[noreturn]] void throw_too_far(const std::string& what, const Dims& dims,
                                 const std::vector<std::span<const Digit>>& digits, int64_t offset0);
 
