@@ -32,6 +32,10 @@ std::optional<Dims> dims_of_joined_gates(const Format& format, const Dims& shape
   const auto gate_dim = static_cast<int>(letters.find('g')), out_dim = static_cast<int>(letters.find('o'));
   const int left_out = static_cast<int>(axes->size()) - 1 - shape.size();
   if (left_out < 0 || left_out > 2) return std::nullopt;
+  // Arrays go without their axes of layers and directions, the dims 0 and 1, and without no others.
+  for (int k = 0; k < left_out; ++k) {
+    if ((*axes)[static_cast<std::size_t>(k)] > 1) return std::nullopt;
+  }
   Dims dims(static_cast<int>(axes->size()), 1);
   int at = 0;
   for (std::size_t k = static_cast<std::size_t>(left_out); k < axes->size(); ++k) {

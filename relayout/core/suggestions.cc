@@ -81,8 +81,13 @@ bool is_layout(const std::string& text) {
   }
 }
 
-/// Weights or biases of recurrent networks, which begin with layers and directions.
+/// Weights or biases of recurrent networks, which begin with layers and directions. A letter stands once, which is
+/// looked at first: the error of a text that is no layout asks for suggestions itself, and would add letters to it for
+/// ever.
 bool is_recurrent(const std::string& text) {
+  for (const char letter : text) {
+    if (std::ranges::count(text, letter) > 1) return false;
+  }
   return is_layout(text) && Format::parse(text).dim_names(static_cast<int>(text.size())).starts_with("ld");
 }
 

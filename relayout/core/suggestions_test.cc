@@ -59,6 +59,9 @@ TEST(Suggestions, RecurrentWeightsBeginWithLayersAndDirections) {
   EXPECT_EQ(offered("igo"), "ldigo");
   EXPECT_EQ(offered("dgoi"), "ldgoi");
   EXPECT_EQ(offered("go"), "ldgo");
+  // Letters that are there already are not added, which would take seconds.
+  EXPECT_EQ(offered("dlgoi"), "ldgoi");
+  EXPECT_EQ(offered("dlgo"), "ldgo");
 }
 
 TEST(Suggestions, LettersAway) {

@@ -204,6 +204,20 @@ TEST(Gates, ArraysWithGatesAndOutputsAsOneAxis) {
   EXPECT_EQ(dims("ldoi", {1, 24, 5}, 4), "none");
   EXPECT_EQ(dims("nchw", {1, 24, 5}, 4), "none");
   EXPECT_EQ(dims("ldgOi8o", {24, 5, 8}, 4), "none");
+  // Only layers and directions are left out. A tag has them first, and letters for its dims may say another order.
+  const auto named = [](std::string_view tag, const Dims& shape) {
+    const auto out = dims_of_joined_gates(Format::parse(tag).with_names("ldigo"), shape, 4);
+    return out ? join(*out) : "none";
+  };
+  EXPECT_EQ(named("badec", {24, 5}), "1,1,5,4,6") << "dlgoi";
+  EXPECT_EQ(named("badec", {3, 24, 5}), "3,1,5,4,6") << "dlgoi";
+  EXPECT_EQ(named("dabce", {7, 4, 5}), "none") << "gldio";
+  EXPECT_EQ(named("cabde", {2, 1, 24}), "none") << "ildgo";
+  EXPECT_EQ(named("cabde", {5, 2, 1, 24}), "2,1,5,4,6") << "ildgo";
+  EXPECT_EQ(named("deabc", {2, 1, 5}), "none") << "goldi";
+  EXPECT_EQ(named("deabc", {24, 2, 1, 5}), "2,1,5,4,6") << "goldi";
+  EXPECT_EQ(named("acbde", {2, 5, 24}), "1,5,2,4,6") << "lidgo";
+  EXPECT_EQ(named("acbde", {5, 24}), "none") << "lidgo";
   const Format format = Format::parse("ldgoi");
   EXPECT_TRUE(has_joined_gates(format, {1, 24, 4}, {1, 1, 4, 4, 6}));
   EXPECT_FALSE(has_joined_gates(format, {1, 24, 4}, {1, 1, 4, 6, 6}));
@@ -213,6 +227,8 @@ TEST(Gates, ArraysWithGatesAndOutputsAsOneAxis) {
   const std::string message = test::error_of([&] { format.dims_from_physical({1, 24, 4}); }).message();
   EXPECT_NE(message.find("1,1,4,4,6 of an LSTM, 1,1,4,3,8 of a GRU"), std::string::npos) << message;
   EXPECT_EQ(test::error_of([&] { format.dims_from_physical({7, 4}); }).message().find("LSTM"), std::string::npos);
+  const Format gldio = Format::parse("dabce").with_names("ldigo");
+  EXPECT_EQ(test::error_of([&] { gldio.dims_from_physical({7, 4, 5}); }).message().find("LSTM"), std::string::npos);
 }
 
 TEST(Gates, AnyOrderIsACopyOfEachGate) {
