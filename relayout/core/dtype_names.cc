@@ -2,11 +2,9 @@
 //
 // The rules, in this order:
 //   1. a name of ours: f32, u4;
-//   2. a code of NumPy behind its mark of the bytes' order, <f4 or |u1. Its number counts bytes. Without the mark u4
-//   and
-//      u8 would be two types, so that a letter with a number counts bits, and i4, i8, f4 and f8 are refused;
-//   3. behind a module (torch., numpy., np., ml_dtypes., jnp.) and with small or capital letters: a word (half,
-//   double),
+//   2. a code of NumPy behind its mark of the bytes' order, <f4 or |u1. Its number counts bytes. Without the mark
+//      u4 and u8 would be two types, so that a letter with a number counts bits, and i4, i8, f4 and f8 are refused;
+//   3. behind a module (torch., numpy., np., ml_dtypes., jnp.) and with small or capital letters: a word (half),
 //      or a kind and its bits (float32, fp16, bfloat16, int4, uint8, i32, float8_e4m3fn).
 #include <algorithm>
 #include <array>
@@ -77,7 +75,11 @@ Reading read_word(std::string_view word, std::string_view module) {
     if (torch) return {DType::s32};
     return {{}, both("s32", "the int of C and PyTorch", "s64", "that of Python and NumPy")};
   }
-  if (word == "byte") return {{}, both("s8", "NumPy's byte", "u8", "that of most others")};
+  if (word == "byte") {
+    if (torch) return {DType::u8};
+    if (module == "numpy." || module == "np.") return {DType::s8};
+    return {{}, both("s8", "NumPy's byte", "u8", "that of most others")};
+  }
   return {};
 }
 
