@@ -24,7 +24,8 @@ namespace relayout {
 
 /// The element type that a C++ type is, or nothing: float is f32, int8_t s8, bool is DType::boolean. Floating types of
 /// libraries are known by their digits and exponents, as std::numeric_limits has them: Eigen::half and PyTorch's
-/// c10::Half are f16, C++23's std::bfloat16_t is bf16. A type without them is made known by a specialization:
+/// c10::Half are f16, C++23's std::bfloat16_t is bf16, and float8_e4m3fn of PyTorch and Eigen is f8_e4m3. A type
+/// without them is made known by a specialization:
 ///
 ///     template <>
 ///     inline constexpr std::optional<relayout::DType> relayout::kElementType<MyHalf> = relayout::DType::f16;
@@ -52,8 +53,10 @@ inline constexpr std::optional<DType> kElementType = []() -> std::optional<DType
                                {DType::f16, 16, 11, 16, -13},     {DType::bf16, 16, 8, 128, -125},
                                {DType::f8_e5m2, 8, 3, 16, -13},   {DType::f8_e4m3, 8, 4, 9, -5}};
   for (const Float& f : kFloats) {
-    if (kBits == f.bits && Limits::digits == f.digits && Limits::max_exponent == f.max_exponent &&
-        Limits::min_exponent == f.min_exponent)
+    // PyTorch gives f8_e4m3 the largest exponent that it would have with infinities. The type that has them is another.
+    const bool named_8 = f.dtype == DType::f8_e4m3 && Limits::max_exponent == 8;
+    if (kBits == f.bits && Limits::digits == f.digits && (named_8 || Limits::max_exponent == f.max_exponent) &&
+        Limits::min_exponent == f.min_exponent && (f.dtype != DType::f8_e4m3 || !Limits::has_infinity))
       return f.dtype;
   }
   return std::nullopt;

@@ -15,7 +15,7 @@
 namespace relayout {
 
 /// A floating type of a library, with these limits.
-template <int kBytes, int kDigits, int kMax, int kMin>
+template <int kBytes, int kDigits, int kMax, int kMin, bool kInfinity = true>
 struct LibraryFloat {
   uint8_t bytes[kBytes];
 };
@@ -31,9 +31,9 @@ inline constexpr std::optional<DType> kElementType<UnknownHalf> = DType::f16;
 
 }  // namespace relayout
 
-template <int kBytes, int kDigits, int kMax, int kMin>
-struct std::numeric_limits<relayout::LibraryFloat<kBytes, kDigits, kMax, kMin>> {
-  static constexpr bool is_specialized = true, is_integer = false, is_signed = true;
+template <int kBytes, int kDigits, int kMax, int kMin, bool kInfinity>
+struct std::numeric_limits<relayout::LibraryFloat<kBytes, kDigits, kMax, kMin, kInfinity>> {
+  static constexpr bool is_specialized = true, is_integer = false, is_signed = true, has_infinity = kInfinity;
   static constexpr int digits = kDigits, max_exponent = kMax, min_exponent = kMin;
 };
 
@@ -72,8 +72,11 @@ TEST(Elements, FloatsOfLibraries) {
   EXPECT_EQ((kElementType<LibraryFloat<2, 11, 16, -13>>), DType::f16);
   EXPECT_EQ((kElementType<LibraryFloat<2, 8, 128, -125>>), DType::bf16);
   EXPECT_EQ((kElementType<LibraryFloat<1, 3, 16, -13>>), DType::f8_e5m2);
-  EXPECT_EQ((kElementType<LibraryFloat<1, 4, 9, -5>>), DType::f8_e4m3);
-  // The variants of 8-bit floats that have another range are other types.
+  EXPECT_EQ((kElementType<LibraryFloat<1, 4, 9, -5, false>>), DType::f8_e4m3) << "float8_e4m3fn of ml_dtypes and Eigen";
+  EXPECT_EQ((kElementType<LibraryFloat<1, 4, 8, -5, false>>), DType::f8_e4m3) << "PyTorch's Float8_e4m3fn";
+  // The variants of 8-bit floats that have another range, or infinities, are other types.
+  EXPECT_EQ((kElementType<LibraryFloat<1, 4, 8, -5, true>>), std::nullopt) << "float8_e4m3 of ml_dtypes";
+  EXPECT_EQ((kElementType<LibraryFloat<1, 4, 8, -6, false>>), std::nullopt) << "float8_e4m3fnuz";
   EXPECT_EQ((kElementType<LibraryFloat<1, 4, 8, -6>>), std::nullopt);
   EXPECT_EQ((kElementType<LibraryFloat<1, 3, 16, -14>>), std::nullopt);
   EXPECT_EQ((kElementType<LibraryFloat<4, 11, 16, -13>>), std::nullopt);
