@@ -92,6 +92,35 @@ TEST(Parts, AreDoneWhenItIsSaid) {
   }
 }
 
+/// Threads that take turns.
+class CountingPool : public ThreadPool {
+ public:
+  void run(int threads, void (*body)(void*, int, int), void* state) const noexcept override {
+    ++calls;
+    for (int thread = 0; thread < threads; ++thread) body(state, thread, threads);
+  }
+  mutable int64_t calls = 0;
+};
+
+// The more parts there are, the more work there is: each has all threads, and none is larger than was asked for.
+TEST(Parts, KeepTheirThreadsAndTheirSizeHoweverManyThereAre) {
+  constexpr int64_t kParts = 10'000, kPartBytes = 256;
+  const TensorDesc bytes(Layout::contiguous({kParts * kPartBytes / 2}), DType::u8);
+  const std::vector<std::byte> src = counting(bytes.span_bytes());
+  std::vector<std::byte> dst(src.size());
+  const CountingPool pool;
+  const RunOptions options{.threads = 8, .pool = &pool, .grain_bytes = 16};
+  int64_t calls = 0, before = 0;
+  EXPECT_TRUE(
+      run_in_parts(make_plan(bytes, bytes), src.data(), dst.data(), options, {kPartBytes}, [&](int64_t done, int64_t) {
+        EXPECT_LE(done - before, kPartBytes);
+        before = done;
+        return pool.calls == ++calls;
+      }));
+  EXPECT_EQ(calls, kParts);
+  EXPECT_TRUE(dst == src);
+}
+
 TEST(Parts, OfNothingAreOneCall) {
   const TensorDesc empty = desc("nchw", {2, 0, 3, 4});
   int calls = 0;

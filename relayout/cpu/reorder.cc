@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "relayout/core/wide.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/runners/runner.h"
@@ -26,7 +27,7 @@ bool shares_bytes(const BoxPlan& box) {
          std::ranges::any_of(stages->rests, shift_odd);
 }
 
-/// Boxes that threads run together: each part of the work has its share of the blocks of every box, because a byte of
+/// Boxes that threads run together: each share of the work has its part of the blocks of every box, because a byte of
 /// one box may take much longer than a byte of another.
 class Shared {
  public:
@@ -46,44 +47,45 @@ class Shared {
     const PlanData& plan = context_.plan;
     const bool halves = std::ranges::any_of(boxes_, shares_bytes);
     const int64_t total = bytes();
+    rounds = std::max<int64_t>(1, rounds);
     // Boxes, and the padding between them, are parts of the same lines. Where two cores write these, a line goes from
     // one core's cache to the other's and back.
-    const int64_t grains = plan.boxes().size() + plan.fills().size() > 1 ? kGrainsOfSeveral : 1;
-    const int64_t parts = std::min(kMostParts, total / grains / std::max<int64_t>(1, options.grain_bytes));
+    const int64_t least = plan.boxes().size() + plan.fills().size() > 1 ? kGrainsOfSeveral : 1;
+    const int64_t grains = std::min(kMostGrains, total / rounds / least / std::max<int64_t>(1, options.grain_bytes));
     // With beta a thread would read bytes while another thread writes the other half of them.
-    const bool alone = options.threads == 1 || parts <= 1 || (halves && plan.attributes().beta != 0);
+    const bool alone = options.threads == 1 || grains <= 1 || (halves && plan.attributes().beta != 0);
     context_.shared = halves && !alone;
-    rounds = std::clamp<int64_t>(rounds, 1, kMostParts);
-    shares_ = alone ? rounds : std::max(parts, rounds) * kSharesOfPart;
+    const int64_t shares_of_round = alone ? 1 : grains * kSharesOfGrain;
+    shares_ = shares_of_round * rounds;
     for (int64_t round = 0; round < rounds; ++round) {
-      begin_ = shares_ / rounds * round + shares_ % rounds * round / rounds;
-      const int64_t end = shares_ / rounds * (round + 1) + shares_ % rounds * (round + 1) / rounds;
+      begin_ = shares_of_round * round;
       if (alone) {
-        part(begin_, end);
+        run_shares(begin_, begin_ + 1);
       } else {
         const auto body = [](void* p, int64_t begin, int64_t behind) {
           const auto& all = *static_cast<const Shared*>(p);
-          all.part(all.begin_ + begin, all.begin_ + behind);
+          all.run_shares(all.begin_ + begin, all.begin_ + behind);
         };
-        parallel_for(options, end - begin_, kSharesOfPart, body, this);
+        parallel_for(options, shares_of_round, kSharesOfGrain, body, this);
       }
-      if (!go_on(total / rounds * (round + 1) + total % rounds * (round + 1) / rounds)) return false;
+      if (!go_on(static_cast<int64_t>(Wide{total} * (round + 1) / rounds))) return false;
     }
     return true;
   }
 
  private:
-  static constexpr int64_t kMostParts = 4096, kSharesOfPart = 16, kGrainsOfSeveral = 4;
+  // A thread gets a grain at least, and a round has no more grains than these.
+  static constexpr int64_t kMostGrains = 4096, kSharesOfGrain = 16, kGrainsOfSeveral = 4;
 
-  void part(int64_t begin, int64_t end) const {
+  void run_shares(int64_t begin, int64_t end) const {
     const auto boxes = static_cast<int64_t>(boxes_.size());
     for (int64_t k = 0; k < boxes; ++k) {
       const BoxPlan& box = boxes_[static_cast<std::size_t>(k)];
       // The blocks of a box start at another share than those of the box before, so that many boxes of one block do not
       // all fall to the same thread.
-      const int64_t shift = k * shares_ / boxes;
+      const Wide shift = Wide{shares_} * k / boxes;
       const auto block = [&](int64_t share) {
-        return box.blocks / shares_ * share + (box.blocks % shares_ * share + shift) / shares_;
+        return static_cast<int64_t>((Wide{box.blocks} * share + shift) / shares_);
       };
       const int64_t first = block(begin), last = block(end);
       if (first < last) run_blocks(context_, box, tables_, first, last);

@@ -17,13 +17,13 @@
 namespace relayout::cpu {
 namespace {
 
-/// The work in parts, and which parts are done. It lives on the stack, so that nothing here can fail. It orders memory
-/// between threads by atomics of its own, so that race checkers that cannot look into oneTBB see the order.
-class WorkParts {
+/// The work in ranges, and which ranges are done. It lives on the stack, so that nothing here can fail. It orders
+/// memory between threads by atomics of its own, so that race checkers that cannot look into oneTBB see the order.
+class WorkRanges {
  public:
   static constexpr int64_t kMost = 1024;
 
-  WorkParts(int64_t tasks, int64_t grain, int64_t most, void (*body)(void*, int64_t, int64_t), void* state) noexcept
+  WorkRanges(int64_t tasks, int64_t grain, int64_t most, void (*body)(void*, int64_t, int64_t), void* state) noexcept
       : tasks_(tasks),
         count_(std::clamp<int64_t>(tasks / grain, 1, std::min(most, kMost))),
         body_(body),
@@ -33,21 +33,23 @@ class WorkParts {
 
   int64_t count() const noexcept { return count_; }
 
-  void run(int64_t part) noexcept {
+  void run(int64_t range) noexcept {
     (void)ready_.load(std::memory_order_acquire);
-    body_(state_, first_task(part), first_task(part + 1));
-    done_[static_cast<std::size_t>(part)].store(true, std::memory_order_release);
+    body_(state_, first_task(range), first_task(range + 1));
+    done_[static_cast<std::size_t>(range)].store(true, std::memory_order_release);
   }
 
-  /// Does the parts that are not done. To be called only while no other thread runs parts.
+  /// Does the ranges that are not done. To be called only while no other thread runs ranges.
   void finish() noexcept {
-    for (int64_t part = 0; part < count_; ++part) {
-      if (!done_[static_cast<std::size_t>(part)].load(std::memory_order_acquire)) run(part);
+    for (int64_t range = 0; range < count_; ++range) {
+      if (!done_[static_cast<std::size_t>(range)].load(std::memory_order_acquire)) run(range);
     }
   }
 
  private:
-  int64_t first_task(int64_t part) const noexcept { return tasks_ / count_ * part + std::min(part, tasks_ % count_); }
+  int64_t first_task(int64_t range) const noexcept {
+    return tasks_ / count_ * range + std::min(range, tasks_ % count_);
+  }
 
   int64_t tasks_, count_;
   void (*body_)(void*, int64_t, int64_t);
@@ -56,37 +58,37 @@ class WorkParts {
   std::atomic<bool> ready_{false};
 };
 
-/// Work of up to kFewParts parts of the least size for each thread counts as little.
-constexpr int64_t kFewParts = 16;
+/// Work of up to kFewRanges ranges of the least size for each thread counts as little.
+constexpr int64_t kFewRanges = 16;
 
-void run_on(const ThreadPool& pool, int threads, WorkParts& parts) {
+void run_on(const ThreadPool& pool, int threads, WorkRanges& ranges) {
   pool.run(
       threads,
       [](void* state, int thread, int count) {
-        auto& all = *static_cast<WorkParts*>(state);
-        for (int64_t part = thread; part < all.count(); part += count) all.run(part);
+        auto& all = *static_cast<WorkRanges*>(state);
+        for (int64_t range = thread; range < all.count(); range += count) all.run(range);
       },
-      &parts);
+      &ranges);
 }
 
 #if RELAYOUT_HAVE_TBB
 
-void run_on_tbb(WorkParts& parts, int threads, bool fixed) {
+void run_on_tbb(WorkRanges& ranges, int threads, bool fixed) {
   const int available = default_threads();
-  const auto run = [&](const tbb::blocked_range<int64_t>& range) {
-    for (int64_t part = range.begin(); part < range.end(); ++part) parts.run(part);
+  const auto run = [&](const tbb::blocked_range<int64_t>& some) {
+    for (int64_t range = some.begin(); range < some.end(); ++range) ranges.run(range);
   };
   const auto split = [&] {
     // Isolated, so that cancelling a group around the caller does not leave out work.
     tbb::task_group_context context(tbb::task_group_context::isolated);
-    const tbb::blocked_range<int64_t> all(0, parts.count());
+    const tbb::blocked_range<int64_t> all(0, ranges.count());
     if (fixed)
       tbb::parallel_for(all, run, tbb::static_partitioner(), context);
     else
       tbb::parallel_for(all, run, context);
   };
   if (threads <= 0 || threads >= available) return split();
-  // The arena is kept from call to call, so that the same cores do the same parts and find these in their caches. A
+  // The arena is kept from call to call, so that the same cores do the same ranges and find these in their caches. A
   // call that is made within the work of another call gets an arena of its own.
   thread_local struct {
     int threads = 0;
@@ -107,7 +109,7 @@ void run_on_tbb(WorkParts& parts, int threads, bool fixed) {
 
 #else
 
-void run_on_tbb(WorkParts&, int, bool) {}
+void run_on_tbb(WorkRanges&, int, bool) {}
 
 #endif
 
@@ -127,20 +129,20 @@ void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain, void 
   if (options.threads == 1 || tasks <= grain || !(options.pool || has_threads())) return body(state, 0, tasks);
   const bool all = options.threads <= 0 || (!options.pool && options.threads > default_threads());
   const int threads = all ? default_threads() : options.threads;
-  // Little work is split into one part for each thread. Much work is split into more parts, so that the other threads
+  // Little work is split into one range for each thread. Much work is split into more ranges, so that the other threads
   // take over from a slow one.
-  const bool fixed = options.pool || tasks / grain <= kFewParts * threads;
-  WorkParts parts(tasks, grain, fixed ? threads : WorkParts::kMost, body, state);
+  const bool fixed = options.pool || tasks / grain <= kFewRanges * threads;
+  WorkRanges ranges(tasks, grain, fixed ? threads : WorkRanges::kMost, body, state);
   try {
     if (options.pool)
-      run_on(*options.pool, threads, parts);
+      run_on(*options.pool, threads, ranges);
     else
-      run_on_tbb(parts, threads, fixed);
+      run_on_tbb(ranges, threads, fixed);
   } catch (...) {
     // The pool ran out of memory or threads. Before it throws, it waits for the tasks that it started; finish() does
     // the rest.
   }
-  parts.finish();
+  ranges.finish();
 }
 
 }  // namespace relayout::cpu
