@@ -10,8 +10,7 @@
 //                  "with_hint" (the choices of the hint that it can be combined with; absent: all). A primitive also
 //                  has "implementation", and "in_place" where it writes over its first source
 //     "tensors"    a list: "name", "places" (placements: a layout each; where the plan has a copy in a place, the
-//     layout
-//                  of that copy), "reorder_us" (the time of a reorder from each place to each)
+//                  layout of that copy), "reorder_us" (the time of a reorder from each place to each)
 //     "choices"    the number of the choice of each operation
 //     "reorders"   the reorders that were chosen: "tensor", "from", "to"
 //     "cliques"    a list: "scope" (variables: the operations, then the tensors), "tables" (each by its variables)

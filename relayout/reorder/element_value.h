@@ -7,11 +7,11 @@
 // Converting an element saturates and rounds (cast.h), because it has to give something for every element. Who writes
 // one number means that number, so for it the rules are these:
 //
-// | given | for an integer type or bool | for a floating type |
-// | a whole number (C++'s and Python's integers, digits in a text) | itself, if the type holds it | itself, if the type
-// holds it exactly | | another number (a double, a text with a point or an exponent) | itself, if it is whole and below
-// 2^53 | the nearest one; what is finite stays finite, and what is not 0 stays so | | infinity | an error | itself, if
-// the type has it | | NaN | an error | a quiet NaN |
+//     a whole number    (an integer of C++ or Python, digits in a text) itself, if the type holds exactly that
+//     another number    (a double, a text with a point or an exponent) for an integer type or bool itself, if it
+//                       is whole and below 2^53; for a floating type the nearest one that is finite, and 0 only of 0
+//     infinity, NaN     for an integer type or bool an error; for a floating type itself, if it has infinities,
+//                       and a quiet NaN
 #pragma once
 
 #include <concepts>

@@ -5,9 +5,9 @@
 // and columns start, and to fetch elements one by one. Each method's file says its rate and its factor, as
 //
 //     double rate(const Loops&, const Method&);                                    // in the caches
-//     double streamed(const Loops&, const Method&, const Traffic&, const Bytes&);  // past them, in nanoseconds;
-//     without
-//                                                                                  // it, as in the caches
+//     double streamed(const Loops&, const Method&, const Traffic&, const Bytes&);  // past them, in nanoseconds
+//
+// A method without the second takes past the caches what it takes in them.
 //
 // The prices were found on two machines with AVX-512: a 4th-generation EPYC and, for those that differ where the last
 // level is slow and shared, an Intel Xeon; docs/lab has the figures (plan-cost.md). Speeds that were measured on the

@@ -2,8 +2,8 @@
 //
 //     make(context, loops, method, block)           one block through the cache, or into an image in the cache
 //     stream(context, loops, method, block)         one block straight past the cache, by kernels that write whole
-//     lines
-//                                                   from registers; false, and nothing is done, where there is none
+//                                                   lines from registers; false, and nothing is done, where there is
+//                                                   none
 //     carry(context, loops, method, block, cols)    the same for rows that start anywhere in lines
 //     run(context, loops, method, tables, begin, end)    whole ranges of blocks, for methods that have a way of their
 //                                                   own; false, and nothing is done, where it does not suit the box
