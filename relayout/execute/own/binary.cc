@@ -1,11 +1,10 @@
-// Binary operations that oneDNN lacks or rounds: the division of integers, which truncates, and the power of one tensor
-// to another. Dims of extent 1 of a source repeat.
+// Binary operations: as programs of element functions (elementwise.cc), and the division of 64-bit integers, which no
+// floating type holds. Dims of extent 1 of a source repeat.
 //
-// All layouts are supported: each operand has a table of offsets for each dim (zeros if it repeats), and the loops over
-// the dims add up their entries.
+// The division takes all layouts: each operand has a table of offsets for each dim (zeros if it repeats), and the loops
+// over the dims add up their entries.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 
 #include "relayout/execute/own/kernels.h"
@@ -27,8 +26,6 @@ T quotient(T a, T b) {
   }
   return static_cast<T>(a / b);
 }
-
-float power(float a, float b) { return std::pow(a, b); }
 
 /// The offsets of two sources and a destination along one dim, an entry for each index.
 struct DimOffsets {
@@ -84,25 +81,14 @@ std::unique_ptr<Executable> division(const OwnRequest& r) {
 }  // namespace
 
 std::unique_ptr<Executable> make_binary(const OwnRequest& r) {
+  if (auto out = make_elementwise(r)) return out;
   const DType dtype = r.dst_tensor().dtype;
   if (r.src_tensor(0).dtype != dtype || r.src_tensor(1).dtype != dtype) return nullptr;
   if (!r.dst().injective_with_padding()) return nullptr;
-  const BinaryAlgorithm algorithm = r.node.as<graph::BinaryAttributes>().algorithm;
-  if (algorithm == BinaryAlgorithm::pow && dtype == DType::f32) {
-    return std::make_unique<BinaryExecutable<float, power>>(r);
-  }
-  if (algorithm != BinaryAlgorithm::div) return nullptr;
-  switch (dtype) {
-    case DType::s8: return division<int8_t>(r);
-    case DType::u8: return division<uint8_t>(r);
-    case DType::s16: return division<int16_t>(r);
-    case DType::u16: return division<uint16_t>(r);
-    case DType::s32: return division<int32_t>(r);
-    case DType::u32: return division<uint32_t>(r);
-    case DType::s64: return division<int64_t>(r);
-    case DType::u64: return division<uint64_t>(r);
-    default: return nullptr;
-  }
+  if (r.node.as<graph::BinaryAttributes>().algorithm != BinaryAlgorithm::div) return nullptr;
+  if (dtype == DType::s64) return division<int64_t>(r);
+  if (dtype == DType::u64) return division<uint64_t>(r);
+  return nullptr;
 }
 
 }  // namespace relayout::execute

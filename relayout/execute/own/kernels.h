@@ -27,9 +27,11 @@ std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& re
 std::unique_ptr<graph::Executable> make_gather(const OwnRequest& request);
 /// resampling, forward and backward: f32, any layouts.
 std::unique_ptr<graph::Executable> make_resampling(const OwnRequest& request);
-/// hardsigmoid, erf and sign, and the derivatives of the first two: f32, one layout without gaps.
+/// eltwise (forward), binary and sum: types of a byte or more but integers of 64 bits, any layouts.
+std::unique_ptr<graph::Executable> make_elementwise(const OwnRequest& request);
+/// The derivatives of hardsigmoid and erf: f32, one layout without gaps.
 std::unique_ptr<graph::Executable> make_pointwise(const OwnRequest& request);
-/// div of integers and pow of f32: all operands of one type, any layouts.
+/// binary: as make_elementwise(), and div of 64-bit integers.
 std::unique_ptr<graph::Executable> make_binary(const OwnRequest& request);
 /// rnn, backward: f32, an lstm with a projection to more channels than the cell has, any layouts. Slow: a reference.
 std::unique_ptr<graph::Executable> make_projected_lstm(const OwnRequest& request);

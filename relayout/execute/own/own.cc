@@ -39,13 +39,8 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
     case Kind::binary: return OwnKernel{"relayout:binary", make_binary};
-    case Kind::eltwise:
-      switch (node.as<graph::EltwiseAttributes>().algorithm) {
-        case graph::EltwiseAlgorithm::hardsigmoid: return OwnKernel{"relayout:hardsigmoid", make_pointwise};
-        case graph::EltwiseAlgorithm::erf: return OwnKernel{"relayout:erf", make_pointwise};
-        case graph::EltwiseAlgorithm::sign: return OwnKernel{"relayout:sign", make_pointwise};
-        default: return std::nullopt;
-      }
+    case Kind::sum: return OwnKernel{"relayout:sum", make_elementwise};
+    case Kind::eltwise: return OwnKernel{"relayout:eltwise", node.forward() ? make_elementwise : make_pointwise};
     default: return std::nullopt;
   }
 }

@@ -2,11 +2,12 @@
 // with "relayout:".
 //
 // Nodes that only move elements are run as a few reorders between views: channel shuffle, concat into any layout,
-// slices, reshapes that are not views, broadcast, padding. The others have kernels: gather, resampling at positions
-// that a backend lacks, a reorder that adds a constant, hardsigmoid, erf, sign, powers of tensors, the division of
-// integers, batch normalization of training, which is fast in every layout, and the backward pass of an lstm whose
-// projection has more channels than its cell, which is computed as it is defined. Own kernels work in any layout that
-// views and tables of offsets can express, and keep padding zero.
+// slices, reshapes that are not views, broadcast, padding. What is computed element by element (eltwise, binary, sum),
+// with dims that repeat on any side, is a program of vector functions (elementwise/). The others have kernels: gather,
+// resampling at positions that a backend lacks, a reorder that adds a constant, the division of 64-bit integers, batch
+// normalization of training, which is fast in every layout, and the backward pass of an lstm whose projection has more
+// channels than its cell, which is computed as it is defined. Own kernels work in any layout that views, boxes and
+// tables of offsets can express, and keep padding zero.
 //
 //     for (Implementation& own : own_implementations(graph, node, requests)) ...
 //     make_own(graph, node, own, threads)->run(src, dst);

@@ -81,14 +81,19 @@ double derivative(const EltwiseAttributes& attributes, double s) {
 /// as the division in float64 then rounds no quotient with a fraction to a whole number.
 double whole_quotient(double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }
 
+/// A NaN stays one, as in NumPy's maximum and ONNX's reference.
+double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+double smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
+double clipped(double s, double low, double high) { return std::isnan(s) ? s : s > high ? high : s > low ? s : low; }
+
 double apply(BinaryAlgorithm algorithm, double a, double b) {
   switch (algorithm) {
     case BinaryAlgorithm::add: return a + b;
     case BinaryAlgorithm::sub: return a - b;
     case BinaryAlgorithm::mul: return a * b;
     case BinaryAlgorithm::div: return a / b;
-    case BinaryAlgorithm::max: return std::max(a, b);
-    case BinaryAlgorithm::min: return std::min(a, b);
+    case BinaryAlgorithm::max: return larger(a, b);
+    case BinaryAlgorithm::min: return smaller(a, b);
     case BinaryAlgorithm::ge: return a >= b;
     case BinaryAlgorithm::gt: return a > b;
     case BinaryAlgorithm::le: return a <= b;
@@ -107,7 +112,7 @@ double eltwise_forward(const EltwiseAttributes& attributes, double s) {
   const double alpha = attributes.alpha, beta = attributes.beta;
   switch (attributes.algorithm) {
     case A::relu:
-    case A::relu_dst: return s > 0 ? s : alpha * s;
+    case A::relu_dst: return s <= 0 && alpha == 0 ? 0 : s <= 0 ? alpha * s : s;
     case A::tanh:
     case A::tanh_dst: return std::tanh(s);
     case A::elu:
@@ -117,7 +122,7 @@ double eltwise_forward(const EltwiseAttributes& attributes, double s) {
     case A::sqrt:
     case A::sqrt_dst: return std::sqrt(s);
     case A::linear: return alpha * s + beta;
-    case A::bounded_relu: return s > alpha ? alpha : s > 0 ? s : 0;
+    case A::bounded_relu: return clipped(s, 0, alpha);
     case A::soft_relu: return soft_relu(s);
     case A::logistic:
     case A::logistic_dst: return logistic(s);
@@ -129,15 +134,15 @@ double eltwise_forward(const EltwiseAttributes& attributes, double s) {
     case A::log: return std::log(s);
     case A::clip:
     case A::clip_v2:
-    case A::clip_v2_dst: return s > beta ? beta : s > alpha ? s : alpha;
+    case A::clip_v2_dst: return clipped(s, alpha, beta);
     case A::pow: return alpha * std::pow(s, beta);
     case A::round: return std::nearbyint(s);
     case A::erf: return std::erf(s);
     case A::sign: return s > 0 ? 1 : s < 0 ? -1 : s;
     case A::logsigmoid: return -soft_relu(-s);
     case A::mish: return s * std::tanh(soft_relu(s));
-    case A::hardswish: return s * std::min(std::max(0.0, s + 3), 6.0) / 6;
-    case A::hardsigmoid: return std::max(0.0, std::min(1.0, alpha * s + beta));
+    case A::hardswish: return s * clipped(s + 3, 0, 6) / 6;
+    case A::hardsigmoid: return clipped(alpha * s + beta, 0, 1);
   }
   throw Error(ErrorCode::internal, "reference: unknown eltwise algorithm", "algorithm");
 }
