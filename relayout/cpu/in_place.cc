@@ -16,11 +16,40 @@ namespace {
 /// The options of a reorder inside one thread: it is not split over threads again.
 constexpr RunOptions kAlone{1};
 
+/// Counts the bytes that were moved, and says so now and then.
+class Ticker {
+ public:
+  Ticker(const InPlaceProgress* progress, int64_t total) : progress_(progress), total_(total) {}
+  bool watched() const { return progress_ != nullptr; }
+
+  void moved(int64_t bytes) {
+    done_ += bytes;
+    if (done_ - said_ >= kSaidBytes) say(done_);
+  }
+  /// What is done in all; it may have been counted in part.
+  void say(int64_t done) {
+    done_ = done;
+    if (!watched() || done <= said_ || done >= total_) return;
+    said_ = done;
+    (*progress_)(done, total_);
+  }
+  void finish() {
+    if (watched()) (*progress_)(total_, total_);
+  }
+
+  static constexpr int64_t kSaidBytes = int64_t{16} << 20;
+
+ private:
+  const InPlaceProgress* progress_;
+  int64_t total_, done_ = 0, said_ = 0;
+};
+
 /// The memory that one thread works on.
 struct ThreadMemory {
   std::byte* buffer;
   std::byte* scratch;
   RunOptions options;  // of the plans run inside
+  Ticker* ticker;      // of a thread that works alone, the calling one; null of others
 };
 
 /// One part of the tensor: its offsets, and the sum of the bits of the loops that are at their last turn.
@@ -43,9 +72,7 @@ Part part_at(std::span<const InPlaceLoop> loops, int64_t turn) {
 }
 
 void run_parts(const StagedStep& step, const ThreadMemory& memory, int64_t begin, int64_t end) {
-  // Parts that must be done in their order are all done by one thread.
   const int64_t count = turns(step.loops);
-  if (!step.independent) end = count;
   for (int64_t turn = begin; turn < end; ++turn) {
     const Part part = part_at(step.loops, step.backwards ? count - 1 - turn : turn);
     const Plan& plan = step.plans[part.tails];
@@ -90,12 +117,13 @@ void run_parts(const SwapStep& step, const ThreadMemory& memory, int64_t begin, 
 /// Moves the units of one part along their cycles. Units are numbered in the order of the destination's axes.
 class Cycles {
  public:
-  Cycles(const CycleStep& step, std::byte* buffer, const Part& part, std::byte* scratch)
+  Cycles(const CycleStep& step, const ThreadMemory& memory, const Part& part)
       : step_(step),
-        src_(buffer + step.src_offset + part.src),
-        dst_(buffer + step.dst_offset + part.dst),
-        moved_(scratch),
-        saved_(scratch + ceil_div(step.units, 64) * 8) {
+        src_(memory.buffer + step.src_offset + part.src),
+        dst_(memory.buffer + step.dst_offset + part.dst),
+        moved_(memory.scratch),
+        saved_(memory.scratch + ceil_div(step.units, 64) * 8),
+        ticker_(memory.ticker) {
     std::memset(moved_, 0, static_cast<std::size_t>(ceil_div(step.units, 64) * 8));
   }
 
@@ -123,6 +151,7 @@ class Cycles {
   std::byte* pull(int64_t n) {
     for (std::byte* to = dst_ + offset<kDst>(n);;) {
       mark(n);
+      if (ticker_ != nullptr) ticker_->moved(2 * step_.unit);
       const std::byte* from = src_ + offset<kSrc>(n);
       n = find<kDst>(from);
       if (n >= 0 && marked(n)) return to;  // the start of the cycle, whose unit is in saved_
@@ -185,11 +214,12 @@ class Cycles {
 
   const CycleStep& step_;
   std::byte *src_, *dst_, *moved_, *saved_;
+  Ticker* ticker_;
 };
 
 void run_parts(const CycleStep& step, const ThreadMemory& memory, int64_t begin, int64_t end) {
   for (int64_t turn = begin; turn < end; ++turn) {
-    Cycles cycles(step, memory.buffer, part_at(step.loops, turn), memory.scratch);
+    Cycles cycles(step, memory, part_at(step.loops, turn));
     switch (step.unit) {
       case 1: cycles.follow<1>(); break;
       case 2: cycles.follow<2>(); break;
@@ -226,48 +256,93 @@ void run_parts(const MergeStep& step, const ThreadMemory& memory, int64_t begin,
   }
 }
 
-/// Runs one step on as many threads as the scratch has room for.
+/// Runs some parts of one step on as many threads as the scratch has room for.
 struct StepRun {
   const InPlaceStep& step;
   std::byte* buffer;
   std::byte* scratch;
-  int64_t slot_bytes, slots, parts;
+  int64_t slot_bytes, slots, begin, parts;
   RunOptions options;
+  Ticker* ticker;
 };
 
 void run_slots(void* state, int64_t begin, int64_t end) {
   const auto& s = *static_cast<const StepRun*>(state);
   for (int64_t slot = begin; slot < end; ++slot) {
-    const auto first = [&](int64_t k) { return s.parts / s.slots * k + std::min(k, s.parts % s.slots); };
-    const ThreadMemory memory{s.buffer, s.scratch + slot * s.slot_bytes, s.slots == 1 ? s.options : kAlone};
+    const auto first = [&](int64_t k) { return s.begin + s.parts / s.slots * k + std::min(k, s.parts % s.slots); };
+    const bool alone = s.slots == 1;
+    const ThreadMemory memory{s.buffer, s.scratch + slot * s.slot_bytes, alone ? s.options : kAlone,
+                              alone && s.ticker->watched() ? s.ticker : nullptr};
     std::visit([&](const auto& step) { run_parts(step, memory, first(slot), first(slot + 1)); }, s.step);
   }
+}
+
+/// How many threads the options mean.
+int threads_of(const RunOptions& options) {
+  return options.threads <= 0 ? default_threads() : std::min(options.threads, default_threads());
+}
+
+/// One step, which reads and writes `bytes` and begins when `done` are done. Where it is watched, it goes in rounds,
+/// each with enough parts for all threads.
+void run_step(const InPlaceStep& step, StepRun state, int64_t room, int64_t done, int64_t bytes) {
+  // Parts that must be done in their order are all done by one thread.
+  const auto* staged = std::get_if<StagedStep>(&step);
+  const bool in_order = staged != nullptr && !staged->independent;
+  const int64_t parts = in_order ? turns(staged->loops) : parallel_parts(step);
+  const int64_t threads = in_order ? 1 : std::clamp<int64_t>(room, 1, parts);
+  const int64_t rounds =
+      state.ticker->watched() ? std::clamp<int64_t>(bytes / Ticker::kSaidBytes, 1, parts / threads) : 1;
+  for (int64_t round = 0; round < rounds; ++round) {
+    const auto first = [&](int64_t k) { return parts / rounds * k + std::min(k, parts % rounds); };
+    state.begin = first(round);
+    state.parts = first(round + 1) - state.begin;
+    state.slots = std::min(threads, state.parts);
+    parallel_for({.threads = static_cast<int>(threads), .pool = state.options.pool}, state.slots, 1, run_slots, &state);
+    state.ticker->say(done + static_cast<int64_t>(static_cast<double>(bytes) / static_cast<double>(rounds) *
+                                                  static_cast<double>(round + 1)));
+  }
+}
+
+void run_watched(const InPlacePlan& plan, std::byte* buffer, std::span<std::byte> scratch, const RunOptions& options,
+                 const InPlaceProgress* progress) noexcept {
+  const std::vector<InPlaceStep>& steps = plan.data().steps;
+  const int64_t bytes = 2 * plan.buffer_bytes();
+  Ticker ticker(progress, bytes * static_cast<int64_t>(steps.size()));
+  int64_t done = 0;
+  for (const InPlaceStep& step : steps) {
+    const int64_t slot_bytes = scratch_bytes(step);
+    const int64_t room = static_cast<int64_t>(scratch.size()) / std::max<int64_t>(1, slot_bytes);
+    const StepRun state{step, buffer, scratch.data(), slot_bytes, 1, 0, 1, options, &ticker};
+    run_step(step, state, std::min<int64_t>(threads_of(options), room), done, bytes);
+    done += bytes;
+  }
+  const uint64_t value = plan.data().fill_bits;
+  for (const Plan& fill : plan.data().fills) run(fill, &value, buffer, options);
+  ticker.finish();
+}
+
+void run_checked(const InPlacePlan& plan, const Elements& buffer, const RunOptions& options,
+                 const InPlaceProgress* progress) {
+  // Where the types differ, the buffer's may be either: it holds one before and the other after.
+  const DType src = plan.src().dtype, dst = plan.dst().dtype;
+  const bool is_dst = buffer.dtype() && holds_elements(*buffer.dtype(), dst);
+  const auto bytes = checked_bytes(buffer, is_dst ? dst : src, plan.buffer_bytes(), "in-place reorder", "buffer");
+  std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes(threads_of(options))));
+  run_watched(plan, bytes.data(), scratch, options, progress);
 }
 
 }  // namespace
 
 void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, const RunOptions& options) noexcept {
-  auto* bytes = static_cast<std::byte*>(buffer);
-  const int all = default_threads();
-  const int threads = options.threads <= 0 ? all : std::min(options.threads, all);
-  for (const InPlaceStep& step : plan.data().steps) {
-    StepRun state{step, bytes, scratch.data(), scratch_bytes(step), 1, parallel_parts(step), options};
-    const int64_t room = static_cast<int64_t>(scratch.size()) / std::max<int64_t>(1, state.slot_bytes);
-    state.slots = std::clamp<int64_t>(std::min<int64_t>(threads, room), 1, state.parts);
-    parallel_for({.threads = threads, .pool = options.pool}, state.slots, 1, run_slots, &state);
-  }
-  const uint64_t value = plan.data().fill_bits;
-  for (const Plan& fill : plan.data().fills) run(fill, &value, bytes, options);
+  run_watched(plan, static_cast<std::byte*>(buffer), scratch, options, nullptr);
 }
 
 void run(const InPlacePlan& plan, const Elements& buffer, const RunOptions& options) {
-  // Where the types differ, the buffer's may be either: it holds one before and the other after.
-  const DType src = plan.src().dtype, dst = plan.dst().dtype;
-  const bool is_dst = buffer.dtype() && holds_elements(*buffer.dtype(), dst);
-  const auto bytes = checked_bytes(buffer, is_dst ? dst : src, plan.buffer_bytes(), "in-place reorder", "buffer");
-  const int threads = options.threads <= 0 ? default_threads() : std::min(options.threads, default_threads());
-  std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes(threads)));
-  run(plan, bytes.data(), scratch, options);
+  run_checked(plan, buffer, options, nullptr);
+}
+
+void run(const InPlacePlan& plan, const Elements& buffer, const RunOptions& options, const InPlaceProgress& progress) {
+  run_checked(plan, buffer, options, progress ? &progress : nullptr);
 }
 
 void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, const Elements& buffer,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 
 #include "relayout/cpu/reorder.h"
@@ -25,6 +26,14 @@ void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, co
 /// scratch for all threads. Errors: invalid_argument where elements are of neither side's type, with the types;
 /// buffer_too_small, which names the bytes needed and given.
 void run(const InPlacePlan& plan, const Elements& buffer, const RunOptions& options = {});
+
+/// Called with the bytes of source and destination that were moved, all steps together, and with all of them: on the
+/// calling thread, while no other thread works. The last call has done == total. It must not throw. It cannot end the
+/// work, because elements that are between two layouts would be lost.
+using InPlaceProgress = std::function<void(int64_t done, int64_t total)>;
+/// The checked form, watched. Between two parts, of some 16 MiB where the plan can be cut so finely, the threads wait
+/// for each other.
+void run(const InPlacePlan& plan, const Elements& buffer, const RunOptions& options, const InPlaceProgress& progress);
 
 /// Makes the plan and runs it in the checked form. Errors: those of run() and of InPlacePlan::make, such as
 /// `unsupported` where there is no in-place plan.

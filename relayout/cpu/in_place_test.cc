@@ -243,5 +243,39 @@ TEST(InPlace, Explains) {
             "  buffer 1060756 bytes, scratch 264680");
 }
 
+// Every method alone and after others; on one thread its parts are in their order.
+TEST(InPlace, ProgressCountsUpToAllAndChangesNoByte) {
+  const Choice choices[] = {{"ab", "ba", {3000, 3000}, DType::f32, DType::f32, "swap", 0},
+                            {"abcd", "acdb", {40, 3, 256, 256}, DType::f32, DType::f32, "staged", 0},
+                            {"a", "a", {20'000'000}, DType::bf16, DType::f32, "staged", 0},
+                            {"ab", "ba", {4001, 2500}, DType::f32, DType::f32, "", 0},
+                            {"abc", "bac", {70, 30, 4096}, DType::f32, DType::f32, "", 0},
+                            {"abcd", "aBcd16b", {40, 3, 128, 256}, DType::f32, DType::f32, "staged", 0},
+                            {"ab", "ba", {5, 7}, DType::f32, DType::f32, "staged", 0}};
+  for (const Choice& c : choices) {
+    const TensorDesc src = desc(c.src, c.dims, c.src_type), dst = desc(c.dst, c.dims, c.dst_type);
+    const InPlacePlan plan = InPlacePlan::make(src, dst);
+    if (*c.method != '\0') {
+      EXPECT_EQ(plan.method(), c.method);
+    }
+    const std::vector<std::byte> before = counting(plan.buffer_bytes());
+    std::vector<std::byte> expected = before;
+    run(Plan::make(src, dst), before.data(), expected.data());
+    for (const int threads : {1, 2}) {
+      std::vector<std::byte> buffer = before;
+      std::vector<std::pair<int64_t, int64_t>> said;
+      run(plan, buffer, {threads}, [&](int64_t done, int64_t total) { said.emplace_back(done, total); });
+      EXPECT_TRUE(buffer == expected) << plan.explain();
+      ASSERT_FALSE(said.empty());
+      EXPECT_EQ(said.back().first, said.back().second);
+      for (std::size_t i = 1; i < said.size(); ++i) {
+        EXPECT_GT(said[i].first, said[i - 1].first);
+        EXPECT_EQ(said[i].second, said[0].second);
+      }
+      EXPECT_EQ(said.size() > 1, plan.buffer_bytes() > 1000) << plan.explain();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace relayout::cpu

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "relayout/cpu/parts.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/stopwatch.h"
 #include "relayout/interop/mace.h"
@@ -15,6 +16,24 @@ namespace relayout::opencl {
 namespace {
 
 constexpr std::size_t kOrigin[3] = {0, 0, 0};
+
+[[noreturn]] void throw_ended() { throw Error(ErrorCode::interrupted, "opencl: the transfer was ended"); }
+
+/// Whether to go on, for transfers by the device. The host's bytes count each time that they are written to the
+/// device's memory or read from it, and once for what the device does with them.
+class Asked {
+ public:
+  Asked(const TransferOptions& options, std::size_t bytes, int times)
+      : go_on_(options.go_on), total_(static_cast<int64_t>(bytes) * times) {}
+  void done(std::size_t bytes) {
+    done_ += static_cast<int64_t>(bytes);
+    if (go_on_ && !go_on_(done_, total_)) throw_ended();
+  }
+
+ private:
+  const std::function<bool(int64_t, int64_t)>& go_on_;
+  int64_t total_, done_ = 0;
+};
 
 Operand operand(const DeviceTensor& tensor) {
   return {tensor.desc(), tensor.is_image() ? tensor.image() : std::nullopt};
@@ -124,31 +143,41 @@ class HostBuffer {
   HostBuffer(const HostBuffer&) = delete;
   abi::Mem get() const { return buffer_.get(); }
 
-  void write(std::span<const std::byte> bytes) const {
-    if (in_place_) return;
-    check_status(data_.cl().EnqueueWriteBuffer(data_.queue(), get(), abi::kTrue, 0, bytes.size(), bytes.data(), 0,
-                                               nullptr, nullptr),
-                 "writing a buffer");
+  /// In parts, after each of which it asks whether to go on.
+  void write(std::span<const std::byte> bytes, Asked& asked) const {
+    if (in_place_) return asked.done(bytes.size());
+    for (std::size_t at = 0; at < bytes.size(); at += kPartBytes) {
+      const std::size_t size = std::min(kPartBytes, bytes.size() - at);
+      check_status(data_.cl().EnqueueWriteBuffer(data_.queue(), get(), abi::kTrue, at, size, bytes.data() + at, 0,
+                                                 nullptr, nullptr),
+                   "writing a buffer");
+      asked.done(size);
+    }
   }
 
   /// What the device wrote becomes visible to the host.
-  void read(std::span<std::byte> bytes) const {
+  void read(std::span<std::byte> bytes, Asked& asked) const {
     const abi::Functions& cl = data_.cl();
-    if (!in_place_) {
+    for (std::size_t at = 0; at < bytes.size() && !in_place_; at += kPartBytes) {
+      const std::size_t size = std::min(kPartBytes, bytes.size() - at);
       check_status(
-          cl.EnqueueReadBuffer(data_.queue(), get(), abi::kTrue, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr),
+          cl.EnqueueReadBuffer(data_.queue(), get(), abi::kTrue, at, size, bytes.data() + at, 0, nullptr, nullptr),
           "reading a buffer");
-      return;
+      asked.done(size);
     }
+    if (!in_place_) return;
     abi::Int status = abi::kSuccess;
     void* at = cl.EnqueueMapBuffer(data_.queue(), get(), abi::kTrue, abi::kMapRead, 0, bytes.size(), 0, nullptr,
                                    nullptr, &status);
     check_status(status, "mapping a buffer");
     check_status(cl.EnqueueUnmapMemObject(data_.queue(), get(), at, 0, nullptr, nullptr), "unmapping a buffer");
     data_.finish();
+    asked.done(bytes.size());
   }
 
  private:
+  static constexpr std::size_t kPartBytes = std::size_t{32} << 20;
+
   RuntimeData& data_;
   bool in_place_ = false;
   MemoryHandle buffer_;
@@ -229,10 +258,16 @@ template <typename Take>
 std::optional<double> try_way(Way way, bool last_resort, cpu::Stopwatch* stopwatch, const Take& take) {
   try {
     return cpu::stopwatch_or_systems(stopwatch).time([&] { take(way); }).us * 1e-6;
-  } catch (const Error&) {
-    if (last_resort) throw;
+  } catch (const Error& error) {
+    if (last_resort || error.code() == ErrorCode::interrupted) throw;
     return std::nullopt;
   }
+}
+
+/// The CPU's part of a mapped transfer.
+void run_asking(const Plan& plan, const void* src, void* dst, const TransferOptions& options) {
+  if (!options.go_on) return cpu::run(plan, src, dst, options.run);
+  if (!cpu::run_in_parts(plan, src, dst, options.run, {}, options.go_on)) throw_ended();
 }
 
 /// Takes the way that is asked for, or chooses one and notes how long it took.
@@ -285,14 +320,16 @@ Way upload(const TensorDesc& src, const ConstElements& elements, const DeviceTen
       // Padding and elements are written whole; gaps keep what they hold, and so need the old contents.
       const bool whole = dst.is_image() || fills_span(dst.desc().layout);
       Mapping mapping(dst, whole ? abi::kMapWriteInvalidate : abi::kMapRead | abi::kMapWrite);
-      cpu::run(cpu::cached_plan(host, mapping.desc(dst)), bytes.data(), mapping.address(), options.run);
+      run_asking(cpu::cached_plan(host, mapping.desc(dst)), bytes.data(), mapping.address(), options);
       mapping.unmap();
     } else {
       const std::lock_guard lock(data.mutex());
       const HostBuffer buffer(data, bytes, host.dtype, true);
-      buffer.write(bytes);
+      Asked asked(options, bytes.size(), 2);
+      buffer.write(bytes, asked);
       enqueue_into(data, host, buffer.get(), dst, way == Way::staged);
       data.finish();  // before the buffer over the host's memory goes
+      asked.done(bytes.size());
     }
   });
 }
@@ -306,16 +343,19 @@ Way download(const DeviceTensor& src, const TensorDesc& dst, const Elements& ele
   return take_way(data, 'd', host, src, options, [&](Way way) {
     if (way == Way::mapped) {
       Mapping mapping(src, abi::kMapRead);
-      cpu::run(cpu::cached_plan(mapping.desc(src), host), mapping.address(), bytes.data(), options.run);
+      run_asking(cpu::cached_plan(mapping.desc(src), host), mapping.address(), bytes.data(), options);
       mapping.unmap();
     } else {
       const std::lock_guard lock(data.mutex());
       const HostBuffer buffer(data, bytes, host.dtype, false);
       // Gaps of the host's layout stay as they are.
-      if (!fills_span(host.layout)) buffer.write(bytes);
+      const bool gaps = !fills_span(host.layout);
+      Asked asked(options, bytes.size(), gaps ? 3 : 2);
+      if (gaps) buffer.write(bytes, asked);
       enqueue_out_of(data, src, {host, std::nullopt}, buffer.get(), way == Way::staged);
       data.finish();
-      buffer.read(bytes);
+      asked.done(bytes.size());
+      buffer.read(bytes, asked);
     }
   });
 }

@@ -14,6 +14,7 @@
 // does not change a byte.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "relayout/core/elements.h"
@@ -31,6 +32,10 @@ struct TransferOptions {
   Way way = Way::automatic;
   /// The CPU's threads of a mapped transfer.
   cpu::RunOptions run{};
+  /// Asked after parts of the work, with the bytes that were moved and with all of them, whether to go on. Where it
+  /// answers false, the transfer ends with Error{interrupted}, and the destination holds new elements in some places.
+  /// What the device has begun is waited for first, as it uses the memory: a kernel, and the moves of a mapped card.
+  std::function<bool(int64_t done, int64_t total)> go_on{};
   /// What measures the ways (cpu/stopwatch.h, which is not installed); null for the system's.
   cpu::Stopwatch* stopwatch = nullptr;
 };

@@ -208,6 +208,45 @@ TEST_F(Rules, KernelsGetAsManyTensorsAsTheyHaveArguments) {
             ErrorCode::invalid_argument);
 }
 
+TEST_F(Rules, TransfersAreWatchedAndEnded) {
+  const Runtime runtime;
+  const Dims dims{1, 4, 1100, 2048};
+  const TensorDesc rows(Layout::contiguous(dims), DType::f32),
+      gaps(Layout::strided(dims, {0, 1, 8192 * 2, 8}), DType::f32);
+  const DeviceTensor buffer = DeviceTensor::make_buffer(runtime, {Format::parse("nChw4c").bind(dims), DType::f32});
+  const Bytes x = counting(static_cast<std::size_t>(rows.span_bytes()));
+  for (const Way way : possible_ways(rows, buffer)) {
+    std::vector<std::pair<int64_t, int64_t>> said;
+    const auto watch = [&](int64_t done, int64_t total) {
+      said.emplace_back(done, total);
+      return true;
+    };
+    const auto check = [&] {
+      ASSERT_FALSE(said.empty());
+      EXPECT_EQ(said.back().first, said.back().second);
+      for (std::size_t i = 1; i < said.size(); ++i) EXPECT_GE(said[i].first, said[i - 1].first);
+      said.clear();
+    };
+    const auto stop = [](int64_t, int64_t) { return false; };
+    upload(rows, x, buffer, {.way = way, .go_on = watch});
+    check();
+    EXPECT_EQ(code_of([&] { upload(rows, x, buffer, {.way = way, .go_on = stop}); }), ErrorCode::interrupted);
+    upload(rows, x, buffer, {.way = way});
+    Bytes y(x.size()), z(static_cast<std::size_t>(gaps.span_bytes()));
+    EXPECT_EQ(code_of([&] { download(buffer, rows, y, {.way = way, .go_on = stop}); }), ErrorCode::interrupted);
+    download(buffer, rows, y, {.way = way, .go_on = watch});
+    check();
+    EXPECT_TRUE(x == y);
+    download(buffer, gaps, z, {.way = way, .go_on = watch});
+    check();
+  }
+  // Ending it is no failure of a way, after which another would be tried.
+  int calls = 0;
+  const auto once = [&](int64_t, int64_t) { return ++calls > 1; };
+  EXPECT_EQ(code_of([&] { upload(rows, x, buffer, {.go_on = once}); }), ErrorCode::interrupted);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST_F(Rules, HandlesOfOtherContextsAreRefusedAndTwoQueuesAreInOrder) {
   const Runtime first, other;
   EXPECT_EQ(code_of([&] { Runtime::wrap(first.context(), other.queue()); }), ErrorCode::invalid_argument);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "relayout/graph/plan/cost.h"
@@ -23,6 +24,12 @@ struct CalibrateOptions {
   std::filesystem::path file{};
   /// Measures the speeds even if the file has them, and replaces them there.
   bool remeasure = false;
+  /// Speeds that are known, such as those of an earlier run. Nothing is measured then and no file is read; the number
+  /// of threads and the caches are this machine's. Error{invalid_argument} where they are not plausible().
+  std::optional<graph::Calibration> known{};
+  /// Called before each measurement, of which there are some hundred. An exception that it throws ends the measuring
+  /// and is passed on; nothing is kept.
+  std::function<void()> check{};
   /// Where run times come from; null: the clocks of the machine (cpu/stopwatch.h).
   cpu::Stopwatch* stopwatch = nullptr;
 };

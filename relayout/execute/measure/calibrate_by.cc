@@ -106,9 +106,40 @@ Calibrated calibrate_by(const std::function<Calibration()>& measure, const CostK
   return out;
 }
 
+namespace {
+
+/// Another stopwatch, before whose measurements the caller is asked.
+class CheckedStopwatch : public cpu::Stopwatch {
+ public:
+  CheckedStopwatch(cpu::Stopwatch& stopwatch, const std::function<void()>& check)
+      : stopwatch_(stopwatch), check_(check) {}
+  cpu::RunTime time(const std::function<void()>& work) override {
+    if (check_) check_();
+    return stopwatch_.time(work);
+  }
+  double now_us() override { return stopwatch_.now_us(); }
+
+ private:
+  cpu::Stopwatch& stopwatch_;
+  const std::function<void()>& check_;
+};
+
+}  // namespace
+
 Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& options) {
-  cpu::Stopwatch& stopwatch = cpu::stopwatch_or_systems(options.stopwatch);
-  Calibrated out = calibrate_by([&] { return measured_speeds(backend, stopwatch); }, environment_key(backend), options);
+  CheckedStopwatch stopwatch(cpu::stopwatch_or_systems(options.stopwatch), options.check);
+  Calibrated out;
+  if (options.known) {
+    out.speeds = *options.known;
+    if (!plausible(out.speeds))
+      throw Error(
+          ErrorCode::invalid_argument,
+          "calibrate: these cannot be a machine's speeds: all are finite and above 0, a call and a step take no "
+          "more than a millisecond, and copies in the second cache are no slower than those past the last",
+          "known");
+  } else {
+    out = calibrate_by([&] { return measured_speeds(backend, stopwatch); }, environment_key(backend), options);
+  }
   // The file has only the measured speeds; the number of threads and the caches are added here.
   out.speeds.threads = backend.threads();
   out.speeds.machine = cpu::machine();

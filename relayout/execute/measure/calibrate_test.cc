@@ -183,5 +183,34 @@ TEST_F(CalibrateTest, SpeedsAreWorkOverTime) {
   EXPECT_EQ(found.speeds.step_us, 0);
 }
 
+TEST_F(CalibrateTest, KnownSpeedsAreNotMeasured) {
+  const auto never = [] { FAIL() << "measured"; };
+  const Calibrated found = calibrate(*backend_, {.file = file_, .known = kGood, .check = never});
+  expect_equal(found.speeds, kGood);
+  EXPECT_EQ(found.speeds.threads, 1);
+  EXPECT_EQ(found.speeds.machine.l2, cpu::machine().l2);
+  EXPECT_FALSE(found.unreliable || std::filesystem::exists(file_));
+  try {
+    calibrate(*backend_, {.known = kWithoutStep});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  }
+}
+
+TEST_F(CalibrateTest, TheCallerMayEndIt) {
+  struct Ended {};
+  runs_take(kLongRunUs);
+  for (int stop : {0, 1, 20}) {
+    int calls = 0;
+    const auto check = [&] {
+      if (calls++ == stop) throw Ended{};
+    };
+    EXPECT_THROW(calibrate(*backend_, {.file = file_, .check = check, .stopwatch = &stopwatch_}), Ended);
+    EXPECT_EQ(calls, stop + 1);
+    EXPECT_FALSE(std::filesystem::exists(file_));
+  }
+}
+
 }  // namespace
 }  // namespace relayout::execute

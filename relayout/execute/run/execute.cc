@@ -2,7 +2,6 @@
 #include "relayout/execute/run/execute.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "relayout/execute/run/memory.h"
 #include "relayout/execute/run/openmp.h"
 #include "relayout/execute/run/order.h"
+#include "relayout/execute/run/padding_check.h"
 #include "relayout/reorder/padding.h"
 
 namespace relayout::execute {
@@ -40,19 +40,6 @@ struct BoundaryReorder {
   CopyId copy = kNone;
   std::optional<Plan> reorder;
 };
-
-/// Sets all bits of the elements and the padding of a copy, and no other bytes of its buffer.
-void fill_ones(const TensorDesc& desc, void* data) {
-  const Layout& layout = desc.layout;
-  std::vector<Digits> digits;
-  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
-  const Dims dims = layout.padded_dims();
-  std::array<std::byte, 16> ones;
-  ones.fill(std::byte{0xff});
-  const Layout repeated = Layout::strided(dims, Dims(dims.size(), 0));
-  const Layout all = Layout::from_digits(dims, digits, layout.offset0());
-  cpu::run(cpu::make_plan({repeated, desc.dtype}, {all, desc.dtype}), ones.data(), data);
-}
 
 using Clock = std::chrono::steady_clock;
 int64_t since(Clock::time_point start) {
@@ -246,9 +233,9 @@ struct Model::Impl {
                 what, std::to_string(given), std::to_string(wanted));
   }
 
-  /// Calls `one` for each step with its names and a function that does its work.
+  /// Calls `one` for each step with its names and a function that does its work. Ends where it answers false.
   template <typename One>
-  void run(std::span<const Source> sources, std::span<const Destination> destinations, One one) {
+  bool run(std::span<const Source> sources, std::span<const Destination> destinations, One one) {
     check_count(sources.size(), plan.inputs.size(), "inputs");
     check_count(destinations.size(), plan.outputs.size(), "outputs");
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -264,18 +251,24 @@ struct Model::Impl {
     for (std::size_t i = 0; i < destinations.size(); ++i) {
       if (direct(i, destinations[i].desc)) bind(root(plan.outputs[i]), destinations[i].data);
     }
-    for (std::size_t i = 0; i < sources.size(); ++i) take_input(i, sources[i], one);
-    for (RunStep& step : steps)
-      one(step.name, step.implementation, step.reorder.has_value(), step.reference, [&] { run_step(step); });
-    for (std::size_t i = 0; i < destinations.size(); ++i) give_output(i, destinations[i], one);
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      if (!take_input(i, sources[i], one)) return false;
+    for (RunStep& step : steps) {
+      const auto work = [&] { run_step(step); };
+      if (!one(step.name, step.implementation, step.reorder.has_value(), step.reference, work)) return false;
+    }
+    for (std::size_t i = 0; i < destinations.size(); ++i)
+      if (!give_output(i, destinations[i], one)) return false;
+    return true;
   }
 
   template <typename One>
-  void take_input(std::size_t i, const Source& source, One& one) {
+  bool take_input(std::size_t i, const Source& source, One& one) {
     const CopyId id = plan.inputs[i];
     if (source.desc == desc(id) && options.input_scale == 1 && !source.desc.layout.padded()) {
       // No step writes into an input's copy, so the copy can be the caller's memory.
-      return bind(id, const_cast<void*>(source.data));
+      bind(id, const_cast<void*>(source.data));
+      return true;
     }
     std::optional<Plan>& reorder = inputs[i].reorder;
     if (!reorder || reorder->src() != source.desc) {
@@ -283,18 +276,18 @@ struct Model::Impl {
       if (options.input_scale != 1) attributes.src_scale = {{options.input_scale}, 0};
       reorder = cpu::make_plan(source.desc, desc(id), attributes);
     }
-    one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
-        [&] { run_reorder(*reorder, source.data, data(id)); });
+    return one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
+               [&] { run_reorder(*reorder, source.data, data(id)); });
   }
 
   template <typename One>
-  void give_output(std::size_t i, const Destination& destination, One& one) {
+  bool give_output(std::size_t i, const Destination& destination, One& one) {
     const CopyId id = plan.outputs[i];
-    if (data(id) == destination.data && direct(i, destination.desc)) return;
+    if (data(id) == destination.data && direct(i, destination.desc)) return true;
     std::optional<Plan>& reorder = outputs[i].reorder;
     if (!reorder || reorder->dst() != destination.desc) reorder = cpu::make_plan(desc(id), destination.desc);
-    one(graph.output_name(i), reorder->kernel(), true, false,
-        [&] { run_reorder(*reorder, data(id), destination.data); });
+    return one(graph.output_name(i), reorder->kernel(), true, false,
+               [&] { run_reorder(*reorder, data(id), destination.data); });
   }
 
   void run_step(RunStep& step) {
@@ -331,12 +324,8 @@ struct Model::Impl {
   void check_padding(const RunStep& step) const {
     for (CopyId id : step.dst) {
       if (id == kNone) continue;
-      const auto dirty = first_dirty_padding(desc(id), data(id));
-      if (!dirty) continue;
-      throw Error(ErrorCode::internal,
-                  "run: after " + escaped(step.name) + " (" + step.implementation + ") the padding of \"" +
-                      escaped(graph.tensor(copy(id).tensor).name) + "\" is not zero at index " + join(dirty->index),
-                  escaped(step.name), join(dirty->index));
+      if (const auto dirty = first_dirty_padding(desc(id), data(id)))
+        throw_dirty(step.name, step.implementation, graph.tensor(copy(id).tensor).name, dirty->index);
     }
   }
 
@@ -362,7 +351,19 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 void Model::run(std::span<const Source> inputs, std::span<const Destination> outputs) {
-  impl_->run(inputs, outputs, [](const auto&, const auto&, bool, bool, const auto& work) { work(); });
+  run(inputs, outputs, [](int64_t, int64_t) { return true; });
+}
+
+bool Model::run(std::span<const Source> inputs, std::span<const Destination> outputs,
+                const std::function<bool(int64_t, int64_t)>& go_on) {
+  const auto total = static_cast<int64_t>(impl_->steps.size() + inputs.size() + outputs.size());
+  int64_t done = 0;
+  const auto one = [&](const auto&, const auto&, bool, bool, const auto& work) {
+    if (!go_on(done++, total)) return false;
+    work();
+    return true;
+  };
+  return impl_->run(inputs, outputs, one) && go_on(total, total);
 }
 
 Profile Model::profile(std::span<const Source> inputs, std::span<const Destination> outputs) {
@@ -375,6 +376,7 @@ Profile Model::profile(std::span<const Source> inputs, std::span<const Destinati
         const Clock::time_point begin = Clock::now();
         work();
         out.steps.push_back({name, implementation, reorder, reference, since(begin)});
+        return true;
       });
   out.nanoseconds = since(start);
   return out;

@@ -7,6 +7,7 @@
 //     model.run({{{x_desc, x}}}, {{{y_desc, y}}});                 // x and y: vectors, arrays or spans
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -87,6 +88,11 @@ class Model {
   /// and written where they are; others are reordered. Errors: invalid_argument (count or dims; names the tensor),
   /// internal (the backend failed). Only one thread at a time may run a model.
   void run(std::span<const Source> inputs, std::span<const Destination> outputs);
+  /// Runs as run() does, and calls `go_on(done, total)` before each primitive and reorder, with how many are done and
+  /// how many there are at most, and at the end with done == total. Where it answers false, the rest is not done, and
+  /// destinations hold anything. Returns whether it always answered true. What it throws is passed on.
+  bool run(std::span<const Source> inputs, std::span<const Destination> outputs,
+           const std::function<bool(int64_t done, int64_t total)>& go_on);
   /// Runs as run() does, and times each step.
   Profile profile(std::span<const Source> inputs, std::span<const Destination> outputs);
 

@@ -149,6 +149,37 @@ TEST_P(Policies, ProfileAddsUp) {
   EXPECT_GE(best, 0.95);
 }
 
+TEST_P(Policies, ARunIsWatchedAndEndedBetweenItsSteps) {
+  Net net;
+  Model m = model(net.graph);
+  const std::vector<float> x = random_floats(net.rng, 2 * 3 * 15 * 13);
+  std::vector<float> y(2 * 10), z(2 * 51 * 4 * 6), y2(y.size()), z2(z.size());
+  const TensorDesc nhwc = {Format::parse("nhwc").bind({2, 3, 15, 13}), DType::f32};
+  const TensorDesc first{Layout::contiguous({2, 10}), DType::f32},
+      second{Layout::contiguous({2, 51, 4, 6}), DType::f32};
+  const std::vector<Source> from = {{nhwc, x}};
+  const std::vector<Destination> to = {{first, y}, {second, z}}, again = {{first, y2}, {second, z2}};
+  m.run(from, to);
+  std::vector<int64_t> said;
+  EXPECT_TRUE(m.run(from, again, [&](int64_t done, int64_t total) {
+    said.push_back(done);
+    return done <= total;
+  }));
+  EXPECT_TRUE(y == y2 && z == z2);
+  EXPECT_GT(said.size(), net.graph.nodes.size() / 2);
+  EXPECT_TRUE(std::ranges::is_sorted(said) && said.front() == 0);
+  for (std::size_t stop = 0; stop < said.size(); ++stop) {
+    std::size_t calls = 0;
+    EXPECT_FALSE(m.run(from, again, [&](int64_t, int64_t) { return calls++ < stop; }));
+    EXPECT_EQ(calls, stop + 1);
+  }
+  EXPECT_THROW(m.run(from, again, [](int64_t, int64_t) -> bool { throw std::runtime_error("ended"); }),
+               std::runtime_error);
+  std::ranges::fill(y2, 0.0F);
+  EXPECT_TRUE(m.run(from, again, [](int64_t, int64_t) { return true; }));
+  EXPECT_TRUE(y == y2 && z == z2);
+}
+
 TEST_P(Policies, WrongInputsAreNamed) {
   Net net;
   Model m = model(net.graph);

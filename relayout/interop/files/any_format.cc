@@ -130,12 +130,13 @@ std::optional<FileFormat> format_of_path(const fs::path& path) {
   return std::nullopt;
 }
 
-TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits, std::string_view wanted) {
+TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits, std::string_view wanted,
+                            const GoOn& go_on) {
   auto impl = std::make_shared<Impl>();
   impl->path = escaped(path.native());
   impl->limits = limits;
   impl->wanted = wanted;
-  impl->file = FileBytes::open(path, limits.decoded_bytes);
+  impl->file = FileBytes::open(path, limits.decoded_bytes, go_on);
   const auto by_path = format_of_path(path);
   const auto by_bytes = by_path == FileFormat::raw ? std::nullopt : format_of_bytes(impl->file.bytes());
   impl->format = by_bytes.value_or(by_path.value_or(FileFormat::raw));
@@ -161,7 +162,7 @@ std::size_t TensorFile::find(std::string_view name) const {
               "tensor", escaped(name), names);
 }
 
-std::span<const std::byte> TensorFile::bytes(std::size_t tensor) const {
+std::span<const std::byte> TensorFile::bytes(std::size_t tensor, const GoOn& go_on) const {
   if (const auto& problem = impl_->tensors.at(tensor).problem) about(impl_->path, [&] { throw Error(*problem); });
   const std::lock_guard lock(impl_->mutex);
   Content& content = impl_->contents.at(tensor);
@@ -175,7 +176,7 @@ std::span<const std::byte> TensorFile::bytes(std::size_t tensor) const {
                     "decoded_bytes", std::to_string(impl_->decoded_bytes + size),
                     std::to_string(impl_->limits.decoded_bytes));
       }
-      content.decoded = content.decode();
+      content.decoded = content.decode(go_on);
     });
     impl_->decoded_bytes += size;
     content.bytes = {content.decoded.get(), static_cast<std::size_t>(size)};
@@ -227,8 +228,8 @@ std::span<std::byte> TensorWriter::bytes() {
 bool TensorWriter::mapped() const { return impl_->file.mapped(); }
 const std::string& TensorWriter::temporary_path() const { return impl_->file.temporary_path(); }
 
-void TensorWriter::commit() {
-  if (impl_->plan.finish) impl_->size = impl_->plan.finish(impl_->file.bytes());
+void TensorWriter::commit(const GoOn& go_on) {
+  if (impl_->plan.finish) impl_->size = impl_->plan.finish(impl_->file.bytes(), go_on);
   impl_->file.commit(impl_->size);
 }
 

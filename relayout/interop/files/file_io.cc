@@ -2,6 +2,7 @@
 #include "relayout/interop/files/file_io.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -61,11 +62,22 @@ void write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
   }
 }
 
-std::vector<std::byte> read_all(int fd, const fs::path& path, int64_t limit) {
+/// Waits for something to read for as long as `go_on` says so.
+void wait_for_bytes(int fd, int64_t have, const GoOn& go_on) {
+  constexpr int kMilliseconds = 100;
+  if (!go_on) return;
+  pollfd waits{fd, POLLIN, 0};
+  do {
+    if (!go_on(have, 0)) throw Error(ErrorCode::interrupted, "ended before all was read");
+  } while (::poll(&waits, 1, kMilliseconds) == 0 || (waits.revents == 0 && errno == EINTR));
+}
+
+std::vector<std::byte> read_all(int fd, const fs::path& path, int64_t limit, const GoOn& go_on) {
   std::vector<std::byte> out;
   constexpr std::size_t kChunk = 1 << 20;
   for (;;) {
     const std::size_t have = out.size();
+    wait_for_bytes(fd, static_cast<int64_t>(have), go_on);
     out.resize(have + kChunk);
     const ssize_t done = retry([&] { return ::read(fd, out.data() + have, kChunk); });
     if (done < 0) throw_io("read", path, errno);
@@ -113,7 +125,7 @@ Pages::~Pages() {
   if (size_ != 0) ::munmap(data_, size_);
 }
 
-FileBytes FileBytes::open(const fs::path& path, int64_t read_limit) {
+FileBytes FileBytes::open(const fs::path& path, int64_t read_limit, const GoOn& go_on) {
   const Descriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   if (file.get() < 0) throw_io("open", path, errno);
   struct stat found {};
@@ -130,7 +142,7 @@ FileBytes FileBytes::open(const fs::path& path, int64_t read_limit) {
     }
   }
   // What cannot be mapped is read: pipes, devices, files of /proc, whose size is 0, and file systems without mmap.
-  out.read_ = read_all(file.get(), path, read_limit);
+  out.read_ = read_all(file.get(), path, read_limit, go_on);
   return out;
 }
 

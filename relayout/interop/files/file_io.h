@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/interop/files/tensor_file.h"
 #include "relayout/io/new_file.h"
 
 namespace relayout {
@@ -42,9 +43,10 @@ class Pages {
 /// A file's contents.
 class FileBytes {
  public:
-  /// Maps a regular file; anything else is read to its end. Error{io}; Error{limit} where something
-  /// that cannot be mapped yields more than `read_limit` bytes.
-  static FileBytes open(const std::filesystem::path& path, int64_t read_limit);
+  /// Maps a regular file; anything else is read to its end, and `go_on` asked ten times a second, also where nothing
+  /// comes. Error{io}; Error{limit} where something that cannot be mapped yields more than `read_limit` bytes;
+  /// Error{interrupted}.
+  static FileBytes open(const std::filesystem::path& path, int64_t read_limit, const GoOn& go_on = {});
 
   std::span<const std::byte> bytes() const {
     return pages_.empty() ? std::span<const std::byte>(read_) : pages_.bytes();

@@ -320,5 +320,23 @@ TEST_F(FileIo, WalksInSlabs) {
   }
 }
 
+TEST_F(FileIo, ReadingAPipeIsEndedWhereNothingComes) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  int calls = 0;
+  try {
+    FileBytes::open(path, 100, [&](int64_t, int64_t) { return ++calls < 3; });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::interrupted);
+  }
+  EXPECT_EQ(calls, 3);
+  ASSERT_EQ(::write(ends[1], "bytes", 5), 5);
+  ::close(ends[1]);
+  EXPECT_EQ(FileBytes::open(path, 100, [](int64_t, int64_t) { return true; }).bytes().size(), 5U);
+  ::close(ends[0]);
+}
+
 }  // namespace
 }  // namespace relayout

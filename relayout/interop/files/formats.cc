@@ -1,6 +1,8 @@
 // The parts that several file formats share: images as tensors, sizes, and the error about a library that is missing.
 #include "relayout/interop/files/formats.h"
 
+#include <algorithm>
+
 #include "relayout/core/error.h"
 
 namespace relayout {
@@ -27,6 +29,20 @@ StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const
   }
   tensor.byte_size = *bytes;
   return tensor;
+}
+
+void ask(const GoOn& go_on, int64_t done, int64_t total) {
+  if (go_on && !go_on(done, total)) throw Error(ErrorCode::interrupted, "ended before all was done");
+}
+
+void copy_asking(std::span<const std::byte> from, std::byte* to, const GoOn& go_on, int64_t done, int64_t total) {
+  while (!from.empty()) {
+    const auto part = from.first(std::min(from.size(), static_cast<std::size_t>(kAskedBytes)));
+    to = std::ranges::copy(part, to).out;
+    from = from.subspan(part.size());
+    done += static_cast<int64_t>(part.size());
+    ask(go_on, done, total);
+  }
 }
 
 int64_t spec_bytes(const TensorSpec& spec) {

@@ -19,7 +19,7 @@ namespace relayout {
 /// A tensor's bytes: a part of the file, or what `decode` returns when the bytes are first asked for.
 struct Content {
   std::span<const std::byte> bytes;
-  std::function<std::unique_ptr<std::byte[]>()> decode;  // returns byte_size bytes; empty for parts of the file
+  std::function<std::unique_ptr<std::byte[]>(const GoOn&)> decode;  // byte_size bytes; empty for parts of the file
   std::unique_ptr<std::byte[]> decoded;
 };
 
@@ -39,7 +39,7 @@ struct TensorFile::Impl {
     tensors.push_back(std::move(tensor));
     contents.push_back({bytes, {}, {}});
   }
-  void add(StoredTensor tensor, std::function<std::unique_ptr<std::byte[]>()> decode) {
+  void add(StoredTensor tensor, std::function<std::unique_ptr<std::byte[]>(const GoOn&)> decode) {
     tensors.push_back(std::move(tensor));
     contents.push_back({{}, std::move(decode), {}});
   }
@@ -67,6 +67,13 @@ void open_bmp(TensorFile::Impl& impl);
 /// it has more bytes than may be decoded.
 StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const FileLimits& limits);
 
+/// How many bytes of long work are done between two questions whether to go on.
+constexpr int64_t kAskedBytes = int64_t{8} << 20;
+/// Asks whether to go on; throws Error{interrupted} where not.
+void ask(const GoOn& go_on, int64_t done, int64_t total);
+/// Copies bytes, of which `done` of `total` were copied before. Asks after each part, and throws as ask() does.
+void copy_asking(std::span<const std::byte> from, std::byte* to, const GoOn& go_on, int64_t done, int64_t total);
+
 /// How a tensor becomes a file: first `head`, then the tensor's `data_bytes`, then at most `tail_bound`
 /// bytes. `finish` gets the whole file, completes it in place and returns its final size. It is empty
 /// where the file ends with the data.
@@ -74,7 +81,7 @@ struct FilePlan {
   std::string head;
   int64_t data_bytes = 0;
   int64_t tail_bound = 0;
-  std::function<int64_t(std::span<std::byte>)> finish;
+  std::function<int64_t(std::span<std::byte>, const GoOn&)> finish;
 };
 
 FilePlan plan_npy(const TensorSpec& spec);

@@ -4,8 +4,10 @@
 // libjpeg reports errors through a handler that must not return. The handler here jumps (longjmp), which
 // skips destructors. So a function that calls libjpeg has no local variables with destructors; what owns
 // memory belongs to its callers.
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
+#include <exception>
 #include <string>
 
 #include "relayout/core/error.h"
@@ -49,27 +51,61 @@ void on_message(j_common_ptr info, int level) {
 }
 void on_output(j_common_ptr) {}
 
+/// Whether to go on, asked now and then from inside libjpeg, through which no exception may pass. `base` is the first
+/// member, as in ErrorManager.
+struct Progress {
+  jpeg_progress_mgr base;
+  const GoOn* go_on = nullptr;
+  int64_t bytes = 0;  // of the pixels
+  int64_t done = 0, asked = 0;
+  int calls = 0;
+  std::exception_ptr ended{};
+
+  /// False where the work is to end; `ended` says why. All passes over the image count alike. How many there are is
+  /// estimated, so the share that is done may shrink, which is not said.
+  bool goes_on() noexcept {
+    const double passes = std::max(base.total_passes, 1), part = static_cast<double>(std::max(base.pass_limit, 1L));
+    const double share = (base.completed_passes + static_cast<double>(base.pass_counter) / part) / passes;
+    const auto now = static_cast<int64_t>(static_cast<double>(bytes) * std::clamp(share, 0.0, 1.0));
+    done = std::max(done, std::min(now, bytes - 1));
+    if (go_on == nullptr || (done - asked < kAskedBytes && ++calls < kMostCalls)) return true;
+    asked = done;
+    calls = 0;
+    try {
+      ask(*go_on, done, bytes);
+    } catch (...) {
+      ended = std::current_exception();
+    }
+    return ended == nullptr;
+  }
+
+ private:
+  static constexpr int kMostCalls = 256;
+};
+
 /// Limits the scans: a small file can ask for very many passes over a large image.
 void on_progress(j_common_ptr info) {
   constexpr int kMostScans = 500;
   auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
+  auto* errors = reinterpret_cast<ErrorManager*>(info->err);
+  if (!reinterpret_cast<Progress*>(info->progress)->goes_on()) std::longjmp(errors->jump, 1);
   if (decoder->input_scan_number <= kMostScans) return;
-  std::snprintf(reinterpret_cast<ErrorManager*>(info->err)->message, JMSG_LENGTH_MAX, "more than %d scans", kMostScans);
-  std::longjmp(reinterpret_cast<ErrorManager*>(info->err)->jump, 1);
+  std::snprintf(errors->message, JMSG_LENGTH_MAX, "more than %d scans", kMostScans);
+  std::longjmp(errors->jump, 1);
 }
 
 /// The decoder. It cannot be copied or moved, because libjpeg keeps pointers into it.
 struct Decoder {
   jpeg_decompress_struct info{};
   ErrorManager errors{};
-  jpeg_progress_mgr progress{};
+  Progress progress{};
 
   Decoder() {
     info.err = jpeg_std_error(&errors.base);
     errors.base.error_exit = on_exit;
     errors.base.emit_message = on_message;
     errors.base.output_message = on_output;
-    progress.progress_monitor = on_progress;
+    progress.base.progress_monitor = on_progress;
   }
   Decoder(const Decoder&) = delete;
   ~Decoder() { jpeg_destroy_decompress(&info); }
@@ -79,7 +115,7 @@ struct Decoder {
 bool read_jpeg_header(Decoder* decoder, const unsigned char* data, std::size_t size) {
   if (setjmp(decoder->errors.jump)) return false;
   jpeg_create_decompress(&decoder->info);
-  decoder->info.progress = &decoder->progress;
+  decoder->info.progress = &decoder->progress.base;
   jpeg_mem_src(&decoder->info, data, size);
   jpeg_read_header(&decoder->info, TRUE);
   return true;
@@ -97,6 +133,7 @@ bool read_jpeg_pixels(Decoder* decoder, unsigned char* pixels, std::size_t row_b
 }
 
 [[noreturn]] void throw_error(const Decoder& decoder) {
+  if (decoder.progress.ended) std::rethrow_exception(decoder.progress.ended);
   const int code = decoder.errors.base.msg_code;
   const bool unsupported = code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED || code == JERR_ARITH_NOTIMPL ||
                            code == JERR_CONVERSION_NOTIMPL;
@@ -120,15 +157,18 @@ int read_header_or_throw(Decoder& decoder, std::span<const std::byte> file) {
   }
 }
 
-std::unique_ptr<std::byte[]> decode_jpeg(std::span<const std::byte> file, int64_t bytes) {
+std::unique_ptr<std::byte[]> decode_jpeg(std::span<const std::byte> file, int64_t bytes, const GoOn& go_on) {
   Decoder decoder;
   const int channels = read_header_or_throw(decoder, file);
   const std::size_t row_bytes = std::size_t{decoder.info.image_width} * static_cast<std::size_t>(channels);
   if (static_cast<int64_t>(row_bytes) * decoder.info.image_height != bytes) {
     throw Error(ErrorCode::corrupt, "jpeg: the size of the image has changed since the file was opened");
   }
+  decoder.progress.go_on = &go_on;
+  decoder.progress.bytes = bytes;
   auto pixels = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
   if (!read_jpeg_pixels(&decoder, reinterpret_cast<unsigned char*>(pixels.get()), row_bytes)) throw_error(decoder);
+  ask(go_on, bytes, bytes);
   return pixels;
 }
 
@@ -140,7 +180,7 @@ void open_jpeg(TensorFile::Impl& impl) {
   const int channels = read_header_or_throw(decoder, file);
   StoredTensor tensor = image_tensor(decoder.info.image_width, decoder.info.image_height, channels, impl.limits);
   const int64_t bytes = tensor.byte_size;
-  impl.add(std::move(tensor), [file, bytes] { return decode_jpeg(file, bytes); });
+  impl.add(std::move(tensor), [file, bytes](const GoOn& go_on) { return decode_jpeg(file, bytes, go_on); });
 }
 
 #else

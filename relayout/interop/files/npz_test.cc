@@ -328,5 +328,44 @@ np.savez_compressed('packed.npz', *[np.arange(5)], **arrays)
   }
 }
 
+TEST_F(Npz, DecodingAndWritingAreWatchedAndEnded) {
+  const std::vector<std::byte> bytes(static_cast<std::size_t>(50) << 20, std::byte{7});
+  const TensorSpec spec{.name = "a", .dtype = DType::u8, .shape = {50 << 20}};
+  const std::vector<NamedTensor> tensors = {{spec, bytes}};
+  int64_t last = 0, all = 0;
+  int calls = 0;
+  const auto watch = [&](int64_t done, int64_t total) {
+    EXPECT_GE(done, last);
+    last = done;
+    all = total;
+    return ++calls > 0;
+  };
+  const auto stop = [](int64_t, int64_t) { return false; };
+  const auto code_of = [](const auto& call) { return error_of(call).code(); };
+  EXPECT_EQ(code_of([&] { write_npz(folder_ / "x.npz", tensors, false, stop); }), ErrorCode::interrupted);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  EXPECT_THROW(
+      write_npz(folder_ / "x.npz", tensors, false, [](int64_t, int64_t) -> bool { throw std::runtime_error("ended"); }),
+      std::runtime_error);
+  write_npz(folder_ / "x.npz", tensors, false, watch);
+  EXPECT_TRUE(calls > 4 && last == all && all > 50 << 20);
+
+  const TensorFile file = TensorFile::open(folder_ / "x.npz");
+  EXPECT_EQ(code_of([&] { file.bytes(0, stop); }), ErrorCode::interrupted);
+  calls = 0;
+  last = 0;
+  EXPECT_TRUE(std::ranges::equal(file.bytes(0, watch), bytes));
+  EXPECT_TRUE(calls > 4 && last == all && all == 50 << 20);
+  file.bytes(0, stop);  // decoded already
+
+  TensorWriter writer = TensorWriter::create(folder_ / "y.npz", spec);
+  std::ranges::copy(bytes, writer.bytes().begin());
+  EXPECT_EQ(code_of([&] { writer.commit(stop); }), ErrorCode::interrupted);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "y.npz"));
+  last = 0;
+  writer.commit(watch);
+  EXPECT_TRUE(std::ranges::equal(TensorFile::open(folder_ / "y.npz").bytes(0), bytes));
+}
+
 }  // namespace
 }  // namespace relayout

@@ -2,6 +2,7 @@
 //
 // libpng reports errors by longjmp, which skips destructors. So a function that calls libpng in a way that may fail has
 // no local variables with destructors; what owns memory belongs to its callers.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ struct Size {
   png_uint_32 width = 0, height = 0;
   int channels = 0;
   png_size_t row_bytes = 0;
+  int passes = 1;  // over an interlaced image
 };
 
 /// The two structs of libpng that a reader needs; destroyed together.
@@ -67,7 +69,7 @@ bool read_png_header(png_structp png, png_infop info, Size* size) {
   png_read_info(png, info);
   png_set_expand(png);    // palettes, 1 to 4 bits, and transparency as a channel
   png_set_scale_16(png);  // 16 to 8 bits, rounded
-  png_set_interlace_handling(png);
+  size->passes = png_set_interlace_handling(png);
   png_read_update_info(png, info);
   size->width = png_get_image_width(png, info);
   size->height = png_get_image_height(png, info);
@@ -76,9 +78,15 @@ bool read_png_header(png_structp png, png_infop info, Size* size) {
   return true;
 }
 
-bool read_png_pixels(png_structp png, png_bytep* rows) {
+/// Reads so many rows of one pass over the image. False on error.
+bool read_png_rows(png_structp png, png_bytep* rows, std::size_t count) {
   if (setjmp(png_jmpbuf(png))) return false;
-  png_read_image(png, rows);
+  for (std::size_t y = 0; y < count; ++y) png_read_row(png, rows[y], nullptr);
+  return true;
+}
+
+bool read_png_end(png_structp png) {
+  if (setjmp(png_jmpbuf(png))) return false;
   png_read_end(png, nullptr);
   return true;
 }
@@ -93,7 +101,24 @@ Size header(const Handles& handles, const Reader& reader) {
   return size;
 }
 
-std::unique_ptr<std::byte[]> decode_png(std::span<const std::byte> file, int64_t bytes) {
+/// Reads rows from the first to the last, for each pass of an interlaced image. No exception may pass through libpng's
+/// own functions, so what `go_on` answers or throws is looked at between calls of them.
+void read_png_pixels(const Handles& handles, const Reader& reader, const Size& size, std::span<png_bytep> rows,
+                     const GoOn& go_on) {
+  const auto bytes = static_cast<int64_t>(size.row_bytes * rows.size()), total = bytes * size.passes;
+  const std::size_t part = std::max<std::size_t>(1, kAskedBytes / std::max<std::size_t>(1, size.row_bytes));
+  for (int pass = 0; pass < size.passes; ++pass) {
+    for (std::size_t y = 0; y < rows.size();) {
+      const std::size_t count = std::min(part, rows.size() - y);
+      if (!read_png_rows(handles.png, rows.data() + y, count)) corrupt_png(reader);
+      y += count;
+      ask(go_on, bytes * pass + static_cast<int64_t>(size.row_bytes * y), total);
+    }
+  }
+  if (!read_png_end(handles.png)) corrupt_png(reader);
+}
+
+std::unique_ptr<std::byte[]> decode_png(std::span<const std::byte> file, int64_t bytes, const GoOn& go_on) {
   Reader reader{file};
   const Handles handles(reader);
   const Size size = header(handles, reader);
@@ -103,7 +128,7 @@ std::unique_ptr<std::byte[]> decode_png(std::span<const std::byte> file, int64_t
   std::vector<png_bytep> rows(size.height);
   for (std::size_t y = 0; y < rows.size(); ++y)
     rows[y] = reinterpret_cast<png_bytep>(pixels.get() + y * size.row_bytes);
-  if (!read_png_pixels(handles.png, rows.data())) corrupt_png(reader);
+  read_png_pixels(handles, reader, size, rows, go_on);
   return pixels;
 }
 
@@ -116,7 +141,7 @@ void open_png(TensorFile::Impl& impl) {
   const Size size = header(handles, reader);
   StoredTensor tensor = image_tensor(size.width, size.height, size.channels, impl.limits);
   const int64_t bytes = tensor.byte_size;
-  impl.add(std::move(tensor), [file, bytes] { return decode_png(file, bytes); });
+  impl.add(std::move(tensor), [file, bytes](const GoOn& go_on) { return decode_png(file, bytes, go_on); });
 }
 
 #else

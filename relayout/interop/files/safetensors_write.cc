@@ -98,7 +98,7 @@ std::string safetensors_head(const TensorSpec& spec, SafeTensorsTypes types) {
 FilePlan plan_safetensors(const TensorSpec& spec) { return {safetensors_head(spec), spec_bytes(spec), 0, {}}; }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       std::span<const Metadata> metadata, bool overwrite) {
+                       std::span<const Metadata> metadata, bool overwrite, const GoOn& go_on) {
   std::vector<TensorSpec> specs;
   for (const NamedTensor& tensor : tensors) {
     specs.push_back(tensor.spec);
@@ -111,8 +111,15 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedT
   std::size_t size = head.text.size();
   for (const NamedTensor& tensor : tensors) size += tensor.bytes.size();
   OutputFile file = OutputFile::create(path, static_cast<int64_t>(size), overwrite);
-  auto to = std::ranges::copy(std::as_bytes(std::span(head.text)), file.bytes().begin()).out;
-  for (std::size_t i : head.order) to = std::ranges::copy(tensors[i].bytes, to).out;
+  std::byte* to = file.bytes().data();
+  to = std::ranges::copy(std::as_bytes(std::span(head.text)), to).out;
+  const auto total = static_cast<int64_t>(size - head.text.size());
+  int64_t done = 0;
+  for (std::size_t i : head.order) {
+    copy_asking(tensors[i].bytes, to, go_on, done, total);
+    done += static_cast<int64_t>(tensors[i].bytes.size());
+    to += tensors[i].bytes.size();
+  }
   file.commit(static_cast<int64_t>(size));
 }
 

@@ -39,6 +39,11 @@ struct FileLimits {
   int64_t decoded_bytes = int64_t{8} << 30;
 };
 
+/// Asked during long work, after parts of it that take a fraction of a second, with the bytes that are done and with
+/// all of them: whether to go on. Where it answers false, the work ends with Error{interrupted} and leaves nothing
+/// behind. An empty one is never asked.
+using GoOn = std::function<bool(int64_t done, int64_t total)>;
+
 /// One tensor as a file stores it.
 struct StoredTensor {
   std::string name;            // "" where the format has no names
@@ -84,9 +89,11 @@ class TensorFile {
   /// Opens and checks a file. .bin and .raw are always raw; else the format is found by the first
   /// bytes, else by the extension; a file that is neither is raw. Errors: io, corrupt, unsupported (a
   /// dtype or a missing library), limit. What is wrong with one tensor of a format with names is that tensor's
-  /// `problem`. Where `wanted` names a tensor, the others of a format with names are not read, only their names.
-  static TensorFile open(const std::filesystem::path& path, const FileLimits& limits = {},
-                         std::string_view wanted = {});
+  /// `problem`. Where `wanted` names a tensor, the others of a format with names are not read, only their names. Only
+  /// what cannot be mapped, such as a pipe, is long work; `go_on` is asked while it waits for bytes too, with a total
+  /// of 0.
+  static TensorFile open(const std::filesystem::path& path, const FileLimits& limits = {}, std::string_view wanted = {},
+                         const GoOn& go_on = {});
 
   FileFormat format() const;
   std::span<const StoredTensor> tensors() const;
@@ -97,8 +104,9 @@ class TensorFile {
   std::size_t find(std::string_view name) const;
   /// The tensor's bytes, byte_size of them, as stored (still swapped where byte_swapped). Valid while
   /// this object or a copy lives. Members of .npz and images are decoded at the first call, which may
-  /// find them corrupt. Throws the tensor's `problem`. Safe to call from several threads.
-  std::span<const std::byte> bytes(std::size_t tensor) const;
+  /// find them corrupt. Throws the tensor's `problem`. Safe to call from several threads. `go_on` is asked while they
+  /// are decoded; if that was ended, the next call begins anew.
+  std::span<const std::byte> bytes(std::size_t tensor, const GoOn& go_on = {}) const;
   /// Whether bytes() is a mapping of the file, whose pages may be dropped and read again.
   bool mapped(std::size_t tensor) const;
 
@@ -126,8 +134,9 @@ class TensorWriter {
   std::span<std::byte> bytes();
   /// Whether bytes() is a mapping of the new file.
   bool mapped() const;
-  /// Writes the file to the disk, then makes the path lead to it. Error{io}.
-  void commit();
+  /// Writes the file to the disk, then makes the path lead to it. Error{io}. `go_on` is asked while an .npz is
+  /// completed, which reads all bytes once more, but not while the system writes.
+  void commit(const GoOn& go_on = {});
   /// A name that the new file may have for a while. A handler of a signal that ends the process may unlink it at any
   /// time. Empty where the path leads to no regular file.
   const std::string& temporary_path() const;
@@ -146,11 +155,12 @@ struct NamedTensor {
 };
 /// Writes an .npz of several tensors, which are copied into it; it appears whole or not at all. Errors: io, unsupported
 /// (a build without libzip), invalid_argument (two of one name, bytes that do not fit the shape).
-void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors, bool overwrite = false);
+void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors, bool overwrite = false,
+               const GoOn& go_on = {});
 /// Writes a .safetensors file of several tensors, in their order, and of metadata. Errors: io, invalid_argument (two of
 /// one name or key, the key "relayout", bytes that do not fit the shape), unsupported (a build without nlohmann-json).
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       std::span<const Metadata> metadata = {}, bool overwrite = false);
+                       std::span<const Metadata> metadata = {}, bool overwrite = false, const GoOn& go_on = {});
 /// Writes a file of these bytes, which appears whole or not at all. Error{io}.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes, bool overwrite = false);
 
