@@ -14,7 +14,8 @@ import numpy as np
 from . import _native
 from ._dtypes import PACKED, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, NeedsCopyError, UnsupportedError
-from ._nibbles import nibble_name, one_a_byte
+from ._nibbles import converted, nibble_name, one_a_byte
+from ._progress import Progress
 
 if TYPE_CHECKING:
     from ._typing import DTypeT, NumPy, NumPyLike, OtherT, OutT
@@ -73,7 +74,7 @@ def with_plain_elements(view: Any) -> Any:
     of ml_dtypes' int4 and uint4 in int8 and uint8. A copy where they are others."""
     if is_stored_plainly(view.dtype):
         return view
-    return view.astype(view.dtype.newbyteorder("=")) if not view.dtype.isnative else one_a_byte(view)
+    return one_a_byte(view) if view.dtype.isnative else converted(view, view.dtype.newbyteorder("="))
 
 
 def like_caller(x: Array) -> Optional[Callable[[np.ndarray], Any]]:
@@ -194,7 +195,8 @@ def _row_major(view: Any) -> bool:
     return view.is_contiguous() if is_torch(view) else view.flags.c_contiguous
 
 
-def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads: int = 0) -> Array:
+def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads: int = 0,
+               progress: Optional[Progress] = None) -> Array:
     """What relayout.contiguous() does for all arrays and orders but the commonest."""
     view = host_view(x)
     wrap = like_caller(x)
@@ -202,7 +204,7 @@ def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads:
     turned = _permuted(view, dims)
     inverse = sorted(range(len(dims)), key=dims.__getitem__)
     if wrap is None:
-        moved = _native.contiguous(turned, copy=copy, threads=threads)
+        moved = _native.contiguous(turned, copy=copy, threads=threads, progress=progress)
         return view if moved is turned else _permuted(moved, inverse)
     if _row_major(turned) and not copy:
         return x
@@ -210,7 +212,7 @@ def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads:
     if dims != list(range(len(dims))):
         raise UnsupportedError(f"arrays of {type(x).__module__} are row-major, which order={order!r} is not", "order")
     out = aligned_empty(view.shape, view.dtype)
-    _native.copy(out, view, threads=threads)
+    _native.copy(out, view, threads=threads, progress=progress)
     return wrap(out)
 
 
@@ -219,14 +221,14 @@ def _check_may_copy(copy: Optional[bool]) -> None:
         raise NeedsCopyError("the elements lie in another order, and copy=False forbids to move them", "copy", "False")
 
 
-def copy(dst: Array, src: Array, threads: int = 0) -> None:
+def copy(dst: Array, src: Array, threads: int = 0, progress: Optional[Progress] = None) -> None:
     """What relayout.copy() does where an array is neither NumPy's nor PyTorch's."""
     if _is_jax(dst):
         raise InvalidArgumentError("arrays of JAX never change; use contiguous() or convert()", "dst")
-    _native.copy(host_view(dst), host_view(src), threads=threads)
+    _native.copy(host_view(dst), host_view(src), threads=threads, progress=progress)
 
 
-def copy_converted(dst: Any, src: Any, threads: int = 0) -> None:
+def copy_converted(dst: Any, src: Any, threads: int = 0, progress: Optional[Progress] = None) -> None:
     """What relayout.copy() does for arrays of different shapes, types or libraries."""
     to, source = host_view(dst), host_view(src)
     if tuple(source.shape) != tuple(to.shape):
@@ -235,10 +237,10 @@ def copy_converted(dst: Any, src: Any, threads: int = 0) -> None:
         # One library's view of both; each reads the other's memory.
         to, source = _as_numpy(to), _as_numpy(source)
     if source.dtype == to.dtype:
-        _native.copy(to, source, threads=threads)
+        _native.copy(to, source, threads=threads, progress=progress)
         return
     from ._convert import convert_elements
-    convert_elements(to, source, threads)
+    convert_elements(to, source, threads, progress)
 
 
 def _broadcast(source: Any, shape: Sequence[int]) -> Any:
@@ -275,41 +277,43 @@ def _as_numpy(view: Any) -> np.ndarray:
 
 @overload
 def transpose(x: np.ndarray[Any, DTypeT], axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ...,
-              out: None = ..., threads: int = ...) -> np.ndarray[Any, DTypeT]:
+              out: None = ..., threads: int = ...,
+              progress: Optional[Progress] = ...) -> np.ndarray[Any, DTypeT]:
     ...
 
 
 @overload
 def transpose(x: NumPyLike, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: None = ...,
-              threads: int = ...) -> NumPy:
+              threads: int = ..., progress: Optional[Progress] = ...) -> NumPy:
     ...
 
 
 @overload
 def transpose(x: OtherT, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: None = ...,
-              threads: int = ...) -> OtherT:
+              threads: int = ..., progress: Optional[Progress] = ...) -> OtherT:
     ...
 
 
 @overload
 def transpose(x: Any, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: None = ...,
-              threads: int = ...) -> Any:
+              threads: int = ..., progress: Optional[Progress] = ...) -> Any:
     ...
 
 
 @overload
 def transpose(x: Any, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: OutT,
-              threads: int = ...) -> OutT:
+              threads: int = ..., progress: Optional[Progress] = ...) -> OutT:
     ...
 
 
 def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[bool] = None, out: Array = None,
-              threads: int = 0) -> Array:
+              threads: int = 0, progress: Optional[Progress] = None) -> Array:
     """x with its dims in another order, as a new row-major array: result dim i is x's dim axes[i].
 
     axes: None reverses all dims, as in NumPy. copy: True always copies; None gives x's own memory where its elements
     lie as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape and
-    type to write into. Cost: one read and one write of all elements.
+    type to write into. progress: as for convert(); not called where no element moves. Cost: one read and one write of
+    all elements.
     """
     if out is None and type(x) is np.ndarray:  # the commonest case by the shortest way
         try:
@@ -317,7 +321,7 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
         except (TypeError, ValueError):
             pass  # said below in one way for all libraries
         else:
-            return _native.contiguous(turned, "C", copy=copy, threads=threads)
+            return _native.contiguous(turned, "C", copy=copy, threads=threads, progress=progress)
     view = host_view(x)
     rank = len(view.shape)
     dims = range(rank)[::-1] if axes is None else [operator.index(axis) for axis in axes]
@@ -330,30 +334,34 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
         given, wanted = tuple(to.shape), tuple(turned.shape)
         if given != wanted:
             raise InvalidArgumentError(f"out is {given}, and the result {wanted}", "out", str(given), str(wanted))
-        _native.copy(out, turned, threads=threads)
+        _native.copy(out, turned, threads=threads, progress=progress)
         return out
-    return _finished(x, view, turned, copy, threads)
+    return _finished(x, view, turned, copy, threads, progress)
 
 
-def _finished(x: Array, view: Any, turned: Any, copy: Optional[bool], threads: int) -> Array:
+def _finished(x: Array, view: Any, turned: Any, copy: Optional[bool], threads: int,
+              progress: Optional[Progress]) -> Array:
     """A view of x's memory, made row-major, in the library of x."""
     wrap = None if view is x else like_caller(x)
     if wrap is None:
-        return _native.contiguous(turned, "C", copy=copy, threads=threads)
+        return _native.contiguous(turned, "C", copy=copy, threads=threads, progress=progress)
     if _row_major(turned) and turned.shape == view.shape and not copy:
         return x
     _check_may_copy(copy)
     out = aligned_empty(turned.shape, turned.dtype)
-    _native.copy(out, turned, threads=threads)
+    _native.copy(out, turned, threads=threads, progress=progress)
     return wrap(out)
 
 
 def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, _native.Layout], *,
-                     dims: Optional[Sequence[int]] = None, dtype: Any = None, threads: int = 0) -> Array:
+                     dims: Optional[Sequence[int]] = None, dtype: Any = None, threads: int = 0,
+                     progress: Optional[Progress] = None) -> Array:
     """Reorders the memory of x from one layout to another, with little memory beside it.
 
     x: a contiguous array, which is large enough for both layouts. src, dst, dims: as for convert(). Returns the same
     memory as an array of the shape that dst describes. UnsupportedError where there is no way with little memory.
+    progress: as for convert(). The work is always done to its end, because elements that are between two layouts would
+    be lost: what progress or a handler of signals raises, KeyboardInterrupt by Ctrl-C too, is raised when all is done.
     """
     view = host_view(x)
     if dtype is None and not is_stored_plainly(view.dtype):
@@ -364,7 +372,7 @@ def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, 
     if name not in PACKED and numpy_dtype(name).itemsize != _item_bytes(view):
         raise InvalidArgumentError(f"elements of dtype={name!r} have another size than those of {view.dtype}", "dtype",
                                    name)
-    shape = _native.reorder_in_place(view, src, dst, dims, name, threads)
+    shape = _native.reorder_in_place(view, src, dst, dims, name, threads, progress)
     count = int(np.prod(shape, dtype=np.int64))
     flat = view.reshape(-1)
     return flat[:count].reshape(tuple(shape))

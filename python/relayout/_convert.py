@@ -14,23 +14,23 @@ import math
 import operator
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
 from . import _native
-from ._arrays import aligned_empty, host_view, is_stored_plainly, is_torch, like_caller, with_plain_elements
+from ._arrays import (_item_bytes, aligned_empty, host_view, is_stored_plainly, is_torch, like_caller,
+                      with_plain_elements)
 from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
-from ._nibbles import nibble_name, packed, unpacked
+from ._nibbles import assign, converted, nibble_name, packed, unpacked
 from ._native import Conversion, Layout
+from ._progress import Progress, behind
 
 if TYPE_CHECKING:
     from ._typing import NumPy, NumPyLike, OtherT, OutT
 
 LayoutLike = Union[str, Layout]
-#: A function of the bytes that are done and of all.
-Progress = Callable[[int, int], Any]
 #: One number, or an array that broadcasts to the tensor's dims: extent 1 or the dim's.
 Numbers = Any
 
@@ -308,7 +308,7 @@ def _convert_special(x: Any, view: Any, src: LayoutLike, dst: LayoutLike, out: A
         _check_has(x, view, dtype)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         made = convert(plain, src, dst, dtype=dtype.newbyteorder("="), out=out, **how)
-        return made.astype(dtype) if out is None else out
+        return converted(made, dtype) if out is None else out
     nibbles = _nibbles_asked(view, dtype)
     if out is not None and not is_stored_plainly(out.dtype):
         wanted = nibbles or name_of(plain.dtype if dtype is None else dtype)
@@ -335,7 +335,8 @@ def _convert_into_special(plain: Any, src: LayoutLike, dst: LayoutLike, out: Any
     if not out.flags.writeable:
         raise InvalidArgumentError("the destination is read-only", "out")
     if nibbles is None:
-        made = out.astype(own, order="C")
+        made = np.empty(out.shape, own)
+        assign(made, out)
         convert(plain, src, dst, dtype=own, out=made, **how)
     else:
         shape = plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **_planned_by(how)).shape
@@ -344,7 +345,7 @@ def _convert_into_special(plain: Any, src: LayoutLike, dst: LayoutLike, out: Any
         both = packed(out)
         convert(plain, src, dst, dtype=nibbles, out=both, **how)
         made = unpacked(both, nibbles, out.shape)
-    out[...] = made
+    assign(out, made)
     return out
 
 
@@ -358,12 +359,13 @@ def _check_type(out: Any, name: str) -> None:
     raise InvalidArgumentError(f"the result is of {name}, and out of {text}", "out", text, name)
 
 
-def convert_elements(dst: Any, src: Any, threads: int) -> None:
+def convert_elements(dst: Any, src: Any, threads: int, progress: Optional[Progress] = None) -> None:
     """Elements of one type into those of another, of two arrays of the same shape."""
     if not is_stored_plainly(src.dtype) or not is_stored_plainly(dst.dtype):
         plain = with_plain_elements(src).reshape(src.shape or 1)
         letters = "abcdefghijkl"[:plain.ndim]
-        dst[...] = convert(plain, letters, letters, dtype=dst.dtype, threads=threads).reshape(dst.shape)
+        made = convert(plain, letters, letters, dtype=dst.dtype, threads=threads, progress=progress)
+        assign(dst, made.reshape(dst.shape))
         return
     wanted = name_of(dst.dtype)
     expression = "abcdefghijkl"[:len(src.shape)]
@@ -372,7 +374,10 @@ def convert_elements(dst: Any, src: Any, threads: int) -> None:
         expression, src = "a", src.reshape(1)
     if row_major and not _native.may_share_memory(dst, src):
         convert(src, expression, expression, dtype=wanted, out=dst.reshape(1) if len(dst.shape) == 0 else dst,
-                threads=threads)
+                threads=threads, progress=progress)
         return
-    made = convert(src, expression, expression, dtype=wanted, threads=threads)
-    _native.copy(dst, made, threads=threads)
+    count = int(np.prod(src.shape, dtype=np.int64))
+    converted_bytes = count * (_item_bytes(src) + _item_bytes(dst))
+    all_bytes = converted_bytes + 2 * count * _item_bytes(dst)
+    made = convert(src, expression, expression, dtype=wanted, threads=threads, progress=behind(progress, 0, all_bytes))
+    _native.copy(dst, made, threads=threads, progress=behind(progress, converted_bytes, all_bytes))

@@ -10,6 +10,7 @@
 """
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -18,8 +19,9 @@ import numpy as np
 from . import _native
 from ._arrays import _as_numpy, contiguous, host_view, with_plain_elements
 from ._dtypes import name_of
-from ._errors import Error, InvalidArgumentError, MissingTensorError
+from ._errors import Error, InvalidArgumentError, MissingTensorError, UnsupportedError
 from ._nibbles import nibble_name, packed
+from ._progress import Progress, behind
 from ._tensor import Tensor
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -31,6 +33,7 @@ class File(Mapping[str, Tensor]):
     def __init__(self, path: PathLike, wanted: str = ""):
         self._native = _native.TensorFile(path, wanted)
         self._path = os.fsdecode(path)
+        self._made_of = os.path.abspath(path), wanted  # another process may have another folder
         self.format: str = self._native.format
         #: What .safetensors says beside the tensors, but for relayout's own key.
         self.metadata: Dict[str, str] = self._native.metadata()
@@ -72,6 +75,25 @@ class File(Mapping[str, Tensor]):
             return next(iter(self.values())).__array__(dtype, copy)
         raise TypeError(f"{self!r} has no array of its own: name a tensor, as in file[{next(iter(self), '')!r}]")
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """A file is pickled by its absolute path, and opened again where it is loaded."""
+        path, wanted = self._made_of
+        if os.path.exists(path) and not os.path.isfile(path) or os.fsdecode(path).startswith(("/dev/", "/proc/")):
+            raise UnsupportedError(f"{self._path!r} is no regular file, so what was read from it cannot be read again; "
+                                   "pickle the arrays of its tensors", "path", self._path, "a regular file")
+        return type(self), (path, wanted)
+
+    def __copy__(self) -> "File":
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
+    def __deepcopy__(self, memo: Any) -> "File":
+        """The bytes of a file never change, and so the same are used."""
+        made = copy.copy(self)
+        made.metadata = dict(self.metadata)
+        return made
+
     def _listed(self) -> str:
         shown = [repr(name) for name in list(self._tensors)[:20]]
         return ", ".join(shown) + (f", ... ({len(self)} in all)" if len(self) > 20 else "") or "no tensors"
@@ -92,22 +114,27 @@ def open(path: PathLike) -> File:  # noqa: A001 - the name that fits, inside thi
     return File(path)
 
 
-def load(path: PathLike, name: Optional[str] = None, *, dtype: Any = None) -> Union[np.ndarray, Dict[str, np.ndarray]]:
+def load(path: PathLike, name: Optional[str] = None, *, dtype: Any = None,
+         progress: Optional[Progress] = None) -> Union[np.ndarray, Dict[str, np.ndarray]]:
     """The array of a file, or a dict of arrays where its format has names. With a name that tensor alone.
 
     dtype: what the elements are, where the file does not say it, as raw bytes and NumPy's void types do not; see
     open(path)[name].array(dtype). Arrays of mapped files are read-only and take no memory until they are read.
     MissingTensorError, which is a KeyError, suggests names that are near.
+    progress: called as progress(done, total) while pictures and the members of an .npz are decoded, with bytes of the
+    arrays; done == total in the last call. What it raises ends the work. Where nothing is decoded it is not called.
     """
     if name is not None:
-        return File(path, name if isinstance(name, str) else "")[name].array(dtype)
+        return File(path, name if isinstance(name, str) else "")[name].array(dtype, progress=progress)
     file = File(path)
     if file.format not in ("npz", "safetensors"):
-        return next(iter(file.values())).array(dtype)
-    out = {}
+        return next(iter(file.values())).array(dtype, progress=progress)
+    out: Dict[str, np.ndarray] = {}
+    done, total = 0, sum(tensor._said["byte_size"] for tensor in file.values())
     for key, tensor in file.items():
         try:
-            out[key] = tensor.array(dtype)
+            out[key] = tensor.array(dtype, progress=behind(progress, done, total))
+            done += tensor._said["byte_size"]
         except Error as error:
             if len(file) == 1:
                 raise
@@ -117,13 +144,17 @@ def load(path: PathLike, name: Optional[str] = None, *, dtype: Any = None) -> Un
 
 
 def save(path: Any, x: Any, *, name: str = "", layout: Optional[str] = None, dims: Optional[Sequence[int]] = None,
-         metadata: Optional[Mapping[str, str]] = None, overwrite: bool = False) -> None:
+         metadata: Optional[Mapping[str, str]] = None, overwrite: bool = False,
+         progress: Optional[Progress] = None) -> None:
     """Writes an array, in the format that the path's extension names; it appears whole or not at all.
 
     x: an array of any library, or for .npz and .safetensors a dict of arrays. layout, dims: the layout expression that
     the array's shape is the physical array of, and the tensor's own dims; .safetensors keeps them, and a dict's tensors
     of files keep theirs. metadata: texts by keys that .safetensors keeps as well. As with torch.save and the package
     safetensors, the arrays may come first: save({"w": w}, path).
+    progress: called as progress(done, total) with the bytes that the file has and will have; done == total in the last
+    call, after which the system may still have to write them to the disk. What it raises, as Ctrl-C, ends the work: no
+    new file is left then, and one that was there is as it was.
     """
     if isinstance(x, (str, bytes, os.PathLike)) and not isinstance(path, (str, bytes, os.PathLike)):
         path, x = x, path
@@ -142,11 +173,11 @@ def save(path: Any, x: Any, *, name: str = "", layout: Optional[str] = None, dim
         array, dtype, shape = _plain(x)
         named = [(name, array, dtype, shape, layout, None if dims is None else tuple(dims))]
     if extension == ".npz" and isinstance(x, Mapping):
-        _native.write_npz(path, named, overwrite)
+        _native.write_npz(path, named, overwrite, progress)
     elif isinstance(x, Mapping) or metadata is not None:
-        _native.write_safetensors(path, named, _texts(metadata or {}), overwrite)
+        _native.write_safetensors(path, named, _texts(metadata or {}), overwrite, progress)
     else:
-        _native.write_tensor(path, *named[0], overwrite)
+        _native.write_tensor(path, *named[0], overwrite, progress)
 
 
 def _texts(metadata: Mapping[str, str]) -> List[Tuple[str, str]]:

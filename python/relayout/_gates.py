@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from . import _native
 from ._arrays import aligned_empty, check_same_type, host_view, is_torch, like_caller
 from ._errors import InvalidArgumentError, OverlapError
 from ._layout import overlaps
+from ._progress import Progress, share
 
 
 def _split(view: Any, dim: int, gates: int) -> Any:
@@ -22,15 +23,16 @@ def _split(view: Any, dim: int, gates: int) -> Any:
     return view.reshape((*shape[:dim], gates, shape[dim] // gates, *shape[dim + 1:]))
 
 
-def permute_gates(x: Any, order: str, to: str, dim: int, *, out: Any = None, threads: int = 0) -> Any:
+def permute_gates(x: Any, order: str, to: str, dim: int, *, out: Any = None, threads: int = 0,
+                  progress: Optional[Progress] = None) -> Any:
     """x with its gates, which stand in one order along a dim, in another order; the shape stays.
 
     x: an array of any library, with any strides. order, to: a letter a gate, the same letters twice: "iofc" is ONNX's
     LSTM and "ifco" that of oneDNN, PyTorch and Keras; "zrh" is the GRU of oneDNN, ONNX and Keras, and "rzh" PyTorch's
     (docs/layout-expressions.md has all). dim: that of the gates, 3 of "ldigo"; or one in which they stand outside the
     outputs, as in the (4 * units) of Keras, ONNX and PyTorch. out: an array of x's shape and type to write into, which
-    shares no memory with x. OverlapError where it does; InvalidArgumentError where the orders have other letters, or
-    the dim's extent is no multiple of the gates.
+    shares no memory with x. progress: as for convert(). OverlapError where out does; InvalidArgumentError where the
+    orders have other letters, or the dim's extent is no multiple of the gates.
     """
     places = _native.interop.gate_places(order, to)
     view = host_view(x)
@@ -60,7 +62,8 @@ def permute_gates(x: Any, order: str, to: str, dim: int, *, out: Any = None, thr
     source, destination = _split(view, at, len(places)), _split_in_place(made, at, len(places))
     for gate, place in enumerate(places):
         index = (slice(None),) * at
-        _native.copy(destination[(*index, gate)], source[(*index, place)], threads=threads)
+        _native.copy(destination[(*index, gate)], source[(*index, place)], threads=threads,
+                     progress=share(progress, gate, len(places)))
     if out is not None:
         return out
     return wrap(made) if wrap else made

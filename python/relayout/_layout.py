@@ -1,7 +1,7 @@
 """Layouts: relayout.layout(), relayout.layout_of(), and how a notebook shows them."""
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from . import _native
 from ._arrays import _item_bytes, host_view, is_torch
@@ -17,9 +17,11 @@ Layout._repr_html_ = svg  # type: ignore[attr-defined]
 Layout.__iter__ = None
 
 
-def restored(expression: str, dims: Tuple[int, ...]) -> Layout:
-    """A layout that was pickled."""
-    return layout(expression, dims)
+def restored(expression: str, dims: Tuple[int, ...], based: Optional[bool] = None) -> Layout:
+    """A layout that was pickled. based: whether layout_of() made it with a base; None where it did not make it. Which
+    layouts counted from the same array's address is not kept."""
+    made = layout(expression, dims)
+    return made if based is None else made._of_array(based)
 
 
 def _address(view: Any) -> int:
@@ -42,7 +44,7 @@ def layout_of(x: Any, *, base: Any = None) -> Layout:
     InvalidArgumentError (x begins before base).
     """
     if isinstance(x, _native.Buffer) and base is None:
-        return x.layout._of_array()
+        return x.layout._of_array(False)
     view = host_view(x)
     item = _item_bytes(view)
     if item == 0:
@@ -65,11 +67,11 @@ def layout_of(x: Any, *, base: Any = None) -> Layout:
                                    "base", str(distance), str(item))
         offset0 += distance // item
     elif not shape:
-        return _native.interop.from_pytorch((), ())._of_array()
+        return _native.interop.from_pytorch((), ())._of_array(False)
     if not shape:
-        return _native.interop.from_pytorch((), (), offset0)
+        return _native.interop.from_pytorch((), (), offset0)._of_array(True)
     made = layout("strides:" + ",".join(map(str, strides)) + (f"@{offset0}" if offset0 else ""), shape)
-    return made._of_array() if base is None else made
+    return made._of_array(base is not None)
 
 
 def overlaps(x: Any, y: Any) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._arrays import empty, host_view, is_torch, like_caller, with_plain_elements
 from ._dtypes import name_of
 from ._errors import InvalidArgumentError, UnsupportedError
+from ._progress import Progress
 
 
 class Operand(NamedTuple):
@@ -35,7 +36,8 @@ class Node(NamedTuple):
 class Model:
     """A model with its cheapest plan, ready to run. Made by plan()."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0):
+    def __init__(self, path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0,
+                 speeds: Optional[Mapping[str, float]] = None):
         try:
             from ._models import PlannedModel
         except ModuleNotFoundError as error:
@@ -45,8 +47,8 @@ class Model:
                 "relayout.plan: what plans models is a package of its own; `pip install ./python/models` in a clone "
                 "adds it",
                 field="relayout._models") from error
-        self._made_of = path, input_scale
-        self._native = PlannedModel(path, input_scale)
+        self._native = PlannedModel(path, input_scale, speeds)
+        self._made_of = os.path.abspath(path), input_scale, speeds  # another process may have another folder
         self.inputs = [Operand(*row) for row in self._native.inputs()]
         self.outputs = [Operand(*row) for row in self._native.outputs()]
         self.nodes = [Node(*row) for row in self._native.nodes()]
@@ -58,15 +60,21 @@ class Model:
         #: Predicted microseconds of one run.
         self.primitives_us: float = cost["primitives_us"]
         self.reorders_us: float = cost["reorders_us"]
+        #: The speeds of the machine by which the plan was chosen, for plan(..., speeds=).
+        self.speeds: Dict[str, float] = self._native.speeds()
         #: What was minimised, in which moved bytes count twice, and whether no plan is proven to cost less.
         self.cost_us: float = cost["cost_us"]
         self.optimal: bool = cost["optimal"]
 
-    def run(self, inputs: Union[Any, Sequence[Any], Mapping[str, Any]]) -> Dict[str, Any]:
+    def run(self, inputs: Union[Any, Sequence[Any], Mapping[str, Any]], *,
+            progress: Optional[Progress] = None) -> Dict[str, Any]:
         """The outputs by their names, as arrays of the first input's library.
 
         inputs: one array, a sequence in the order of `inputs`, or a mapping by their names. They may have any strides
         and types; those of another type are converted, times input_scale.
+        progress: called as progress(done, total) before each primitive and reorder, with how many are done and how many
+        there are at most; done == total in the last call. What it raises ends the run, as Ctrl-C does between two of
+        them.
         """
         given = self._arranged(inputs)
         views = [with_plain_elements(host_view(x)) for x in given]
@@ -79,14 +87,15 @@ class Model:
         # A tensor of PyTorch is written to directly; other libraries take memory that is aligned as theirs.
         made = [empty(operand.dims, operand.dtype, like=first if is_torch(first) else None) for operand in self.outputs]
         self._native.run([(view, name_of(view.dtype)) for view in views],
-                         [(array, operand.dtype) for array, operand in zip(made, self.outputs)])
+                         [(array, operand.dtype) for array, operand in zip(made, self.outputs)], progress)
         return {operand.name: _as_caller(first, array)
                 for operand, array in zip(self.outputs, made)}
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """A model is pickled by what made it, and planned again where it is loaded, which may be another machine."""
-        path, input_scale = self._made_of
-        return functools.partial(Model, input_scale=input_scale), (path,)
+        """A model is pickled by its file's absolute path and what else made it, and planned again where it is loaded,
+        which may be another machine."""
+        path, input_scale, speeds = self._made_of
+        return functools.partial(Model, input_scale=input_scale, speeds=speeds), (path,)
 
     def _arranged(self, inputs: Any) -> List[Any]:
         if isinstance(inputs, Mapping):
@@ -120,15 +129,20 @@ def _as_caller(x: Any, array: Any) -> Any:
     return wrap(array) if wrap else array
 
 
-def plan(path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0) -> Model:
+def plan(path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0,
+         speeds: Optional[Mapping[str, float]] = None) -> Model:
     """The model of an .onnx file in the layouts that cost the least on this machine, which is measured for it.
 
-    input_scale multiplies the values of inputs whose type is not the model's, such as photos in u8. Errors: FileError,
-    CorruptError, UnsupportedError (an operator; a build without ONNX or oneDNN).
+    input_scale multiplies the values of inputs whose type is not the model's, such as photos in u8. speeds: those of
+    another Model, `model.speeds`, which may be kept in a file. Without them the first plan of a process measures the
+    machine, which takes less than a second on a quiet machine and many on a busy one, where later plans try again.
+    Ctrl-C ends the measuring and the search. Errors: FileError, CorruptError, UnsupportedError (an operator; a build
+    without ONNX or oneDNN), InvalidArgumentError (speeds that no machine has).
     """
-    return Model(path, input_scale=input_scale)
+    return Model(path, input_scale=input_scale, speeds=speeds)
 
 
-def run(model: Union[Model, str, "os.PathLike[str]"], inputs: Any) -> Dict[str, Any]:
+def run(model: Union[Model, str, "os.PathLike[str]"], inputs: Any, *,
+        progress: Optional[Progress] = None) -> Dict[str, Any]:
     """Runs a planned model, or plans the model of a file and runs it once. See Model.run()."""
-    return (model if isinstance(model, Model) else plan(model)).run(inputs)
+    return (model if isinstance(model, Model) else plan(model)).run(inputs, progress=progress)

@@ -23,6 +23,7 @@ from . import _native
 from ._arrays import aligned_empty, check_same_type, host_view, is_torch, like_caller
 from ._errors import InvalidArgumentError, NeedsCopyError, OverlapError
 from ._layout import overlaps
+from ._progress import Progress, share
 from ._rearrange_pattern import check_pattern, find_recipe
 
 
@@ -72,7 +73,7 @@ def _stack(arrays):
     raise TypeError(f"rearrange: it is not known how a list of {type(first).__name__} is stacked; stack it before")
 
 
-def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
+def _rearrange_list(pattern, arrays, copy, threads, out, progress, sizes):
     """A list means its arrays along a new first dim. Each is copied once, to its place in the result."""
     if not arrays:
         raise InvalidArgumentError("rearrange: the list has no arrays", "x", "0", "1 or more")
@@ -100,19 +101,20 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
     else:
         out = _allocate(arrays, recipe.final)
         if out is None:
-            return rearrange(pattern, _stack(arrays), threads=threads, **sizes)
+            return rearrange(pattern, _stack(arrays), threads=threads, progress=progress, **sizes)
     place = out.reshape(recipe.permuted)
     if recipe.axes is not None:
         inverse = tuple(recipe.axes.index(dim) for dim in range(len(recipe.axes)))
         place = place.permute(inverse) if hasattr(place, "permute") else place.transpose(inverse)
     # The dims that the list became come first in `split`; with "..." an index without dims is a view as well.
     indices = itertools.product(*map(range, recipe.split[:recipe.stacked]))
-    for index, array in zip(indices, arrays):
-        _native.copy(place[(*index, ...)], array.reshape(recipe.split[recipe.stacked:]), threads=threads)
+    for part, (index, array) in enumerate(zip(indices, arrays)):
+        _native.copy(place[(*index, ...)], array.reshape(recipe.split[recipe.stacked:]), threads=threads,
+                     progress=share(progress, part, len(arrays)))
     return out
 
 
-def _rearrange_other(pattern, x, copy, threads, out, sizes):
+def _rearrange_other(pattern, x, copy, threads, out, progress, sizes):
     """Arrays whose own reshape and transpose may move elements, and matrices, which have two dims whatever they are
     reshaped to: their memory is seen as a NumPy array's."""
     try:
@@ -121,11 +123,11 @@ def _rearrange_other(pattern, x, copy, threads, out, sizes):
         _explain(pattern, x, sizes)
         raise
     if out is not None:
-        rearrange(pattern, view, copy=copy, threads=threads, out=host_view(out), **sizes)
+        rearrange(pattern, view, copy=copy, threads=threads, out=host_view(out), progress=progress, **sizes)
         return out
     wrap = like_caller(x)
     if wrap is None:
-        return rearrange(pattern, view, copy=copy, threads=threads, **sizes)
+        return rearrange(pattern, view, copy=copy, threads=threads, progress=progress, **sizes)
     if copy is not True:
         try:
             same = rearrange(pattern, view, copy=False, threads=threads, **sizes)
@@ -144,12 +146,12 @@ def _rearrange_other(pattern, x, copy, threads, out, sizes):
         _explain(pattern, view, sizes)
         raise
     made = aligned_empty(final, view.dtype)
-    rearrange(pattern, view, threads=threads, out=made, **sizes)
+    rearrange(pattern, view, threads=threads, out=made, progress=progress, **sizes)
     return wrap(made)
 
 
 def rearrange(pattern: str, x: Any, /, *, copy: Optional[bool] = None, threads: int = 0, out: Any = None,
-              **sizes: int) -> Any:
+              progress: Optional[Progress] = None, **sizes: int) -> Any:
     """Splits, permutes and merges the dims of an array, as a pattern in einops' notation says.
 
         rearrange("n h w c -> n c h w", x)                     permutes
@@ -163,14 +165,14 @@ def rearrange(pattern: str, x: Any, /, *, copy: Optional[bool] = None, threads: 
     result has its type and is dense and row-major. `copy` says whether it may share memory with x: None, if nothing has
     to move for it; True, never; False, it must, and NeedsCopyError is raised where something would have to move.
     `threads` is how many threads move elements, 0 all cores. `out` is an array of any strides, into which the result is
-    written, and which is returned then; it may share memory with x, but not with the arrays of a list. The other
-    arguments are the sizes of axes. Raises ParseError, a ValueError, which shows the place in the pattern, where the
-    pattern or a size is wrong for the array.
+    written, and which is returned then; it may share memory with x, but not with the arrays of a list. `progress` is
+    as for convert(), and not called where no element moves. The other arguments are the sizes of axes. Raises
+    ParseError, a ValueError, which shows the place in the pattern, where the pattern or a size is wrong for the array.
     """
     if type(x) is list or type(x) is tuple:  # not isinstance, which takes more time than is needed
-        return _rearrange_list(pattern, x, copy, threads, out, sizes)
+        return _rearrange_list(pattern, x, copy, threads, out, progress, sizes)
     if type(x) is not np.ndarray and (not isinstance(x, np.ndarray) and not is_torch(x) or isinstance(x, np.matrix)):
-        return _rearrange_other(pattern, x, copy, threads, out, sizes)
+        return _rearrange_other(pattern, x, copy, threads, out, progress, sizes)
     try:
         splits, split, axes, permuted, merges, final, _ = find_recipe(pattern, x.shape, **sizes)
     except (AttributeError, TypeError):
@@ -184,7 +186,7 @@ def rearrange(pattern: str, x: Any, /, *, copy: Optional[bool] = None, threads: 
         # PyTorch's transpose exchanges two dims; its permute is what the others call transpose.
         x = x.permute(axes) if hasattr(x, "permute") else x.transpose(axes)
     if out is not None:
-        _native.copy(out.reshape(permuted), x, threads=threads)
+        _native.copy(out.reshape(permuted), x, threads=threads, progress=progress)
         return out
-    x = _native.contiguous(x, copy=copy, threads=threads)
+    x = _native.contiguous(x, copy=copy, threads=threads, progress=progress)
     return x.reshape(final) if merges else x

@@ -13,7 +13,7 @@ import sys
 import typing
 from typing import Any
 
-from ._native import Conversion
+from . import _native
 
 _EMPTY = inspect.Parameter.empty
 
@@ -75,4 +75,6 @@ def _constructor(kind: Any) -> inspect.Signature:
 
 
 # Of a class, inspect asks for the signature of nanobind's own __init__, which has none.
-Conversion.__signature__ = _constructor(Conversion)  # type: ignore[attr-defined]
+for _kind in [*vars(_native).values(), *vars(_native.opencl).values()]:
+    if isinstance(_kind, type) and hasattr(_kind.__init__, "__nb_signature__"):
+        _kind.__signature__ = _constructor(_kind)  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import sys
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple
 
@@ -15,7 +16,8 @@ import numpy as np
 from . import _native
 from ._dtypes import PACKED, name_of, numpy_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
-from ._nibbles import nibble_dtype, nibble_name, unpacked
+from ._nibbles import converted, nibble_dtype, nibble_name, unpacked
+from ._progress import Progress
 
 if TYPE_CHECKING:
     from ._files import File
@@ -77,10 +79,10 @@ class Tensor:
         name = self._said["type_name"].lstrip("<>=|")
         return not name or name[0] == "V" and name[1:].isdigit()
 
-    def _raw(self) -> np.ndarray:
-        return np.asarray(self._file._native.bytes(self._index))
+    def _raw(self, progress: Optional[Progress] = None) -> np.ndarray:
+        return np.asarray(self._file._native.bytes(self._index, progress))
 
-    def array(self, dtype: Any = None) -> np.ndarray:
+    def array(self, dtype: Any = None, *, progress: Optional[Progress] = None) -> np.ndarray:
         """The values: a read-only array over the file's pages where it is mapped, of the shape that is in the file.
 
         dtype: what the elements are, where the file does not say it: of raw bytes any type, of NumPy's void types one
@@ -89,8 +91,10 @@ class Tensor:
         Elements of 4 bits become ml_dtypes.int4 or uint4, of which each takes a byte; dtype="u8" gives the bytes of two
         as they are. A type that relayout does not convert comes as NumPy's own (complex numbers, text, records), and
         where NumPy has none as bytes, uint8.
+        progress: as for convert(), while a picture or a member of an .npz is decoded; what a file's pages are is not
+        read here. A tensor is decoded once.
         """
-        raw = self._raw()
+        raw = self._raw(progress)
         if self._file.format == "bmp":
             return self._view(self._picture(raw), self.dtype, dtype)
         said = self._said["dtype"]
@@ -175,7 +179,8 @@ class Tensor:
         if not self._said["fortran_order"]:
             return raw.reshape(shape)
         turned = raw.reshape((*self.shape[::-1], width))
-        return turned.transpose((*range(len(self.shape))[::-1], len(self.shape))).reshape(shape)
+        moved = _native.contiguous(turned.transpose((*range(len(self.shape))[::-1], len(self.shape))))
+        return moved.reshape(shape)
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
         """For numpy.asarray(), numpy.array() and whatever makes arrays so."""
@@ -184,11 +189,18 @@ class Tensor:
         if dtype is not None and np.dtype(dtype) != array.dtype:
             if copy is False:
                 raise ValueError(f"{self._what()} is of {array.dtype}, and copy=False forbids to convert it to {dtype}")
-            return array.astype(dtype)
+            return converted(array, np.dtype(dtype))
         if made and copy is False:
             raise ValueError(f"{self._what()} is of {self.dtype}, whose elements share bytes, and copy=False forbids "
                              "to take them apart")
-        return array.copy(order="K") if copy and not made else array
+        return converted(array, array.dtype) if copy and not made else array
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """A tensor is pickled as its file is."""
+        return operator.getitem, (self._file, self.name)
+
+    def __copy__(self) -> "Tensor":
+        return self
 
     def _what(self) -> str:
         return f"the tensor {self.name!r}" if self.name else "the file's tensor"

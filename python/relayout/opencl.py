@@ -13,9 +13,7 @@ no element hold 0.
 """
 from __future__ import annotations
 
-import atexit
-import threading
-from typing import Any, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -24,106 +22,13 @@ from ._arrays import host_view, with_plain_elements
 from ._dtypes import PACKED, name_of, numpy_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Layout, opencl as _opencl
+from ._opencl_runtime import Device, Runtime, devices, handle_of, problem, runtime_of
+from ._progress import Progress
 
 __all__ = ["Buffer", "Device", "Image", "Runtime", "copy", "devices", "problem"]
 
-Device = _opencl.Device
 LayoutLike = Union[str, Layout]
 _Made = TypeVar("_Made", bound="_Tensor")
-
-
-def devices() -> List[Device]:
-    """All devices of this machine, GPUs first; none without OpenCL. The first call may take a second."""
-    return _opencl.devices()
-
-
-def problem() -> str:
-    """Why there is no device, or what kept some from being listed; "" where all is well."""
-    return _opencl.problem()
-
-
-def _handle(x: Any, what: str) -> int:
-    """An OpenCL handle: an integer, or an object of pyopencl."""
-    number = getattr(x, "int_ptr", x)
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"{what} must be an object of pyopencl or a handle as an integer, not {type(x)}")
-    if not 0 < number < 2**64:
-        raise InvalidArgumentError(f"{what} is {number}, which is no handle", what, str(number))
-    return number
-
-
-class Runtime:
-    """A device with a context and an in-order queue. Calls of several threads on one runtime take turns.
-
-    device: a Device or its number; without it the one of the environment's RELAYOUT_OPENCL_DEVICE, or the first.
-    Errors: UnsupportedError (no device, with the reason), InvalidArgumentError (no such number).
-    """
-
-    def __init__(self, device: Union[Device, int, None] = None):
-        number = device.number if isinstance(device, Device) else device
-        self._native = _opencl.Runtime.make(number)
-
-    @classmethod
-    def wrap(cls, context: Any, queue: Any) -> "Runtime":
-        """On a program's own context and queue: objects of pyopencl, or handles as integers, which must be valid.
-
-        Both are retained. Errors: UnsupportedError (an out-of-order queue, or no OpenCL), FileError (OpenCL refuses
-        them).
-        """
-        made = cls.__new__(cls)
-        made._native = _opencl.Runtime.wrap(_handle(context, "context"), _handle(queue, "queue"))
-        return made
-
-    @property
-    def device(self) -> Device:
-        return self._native.device
-
-    @property
-    def context_int_ptr(self) -> int:
-        """The cl_context."""
-        return self._native.context
-
-    @property
-    def queue_int_ptr(self) -> int:
-        """The cl_command_queue."""
-        return self._native.queue
-
-    def to_pyopencl(self) -> Tuple[Any, Any]:
-        """The same as pyopencl's Context and CommandQueue, which hold them as well."""
-        import pyopencl
-        return (pyopencl.Context.from_int_ptr(self.context_int_ptr, retain=True),
-                pyopencl.CommandQueue.from_int_ptr(self.queue_int_ptr, retain=True))
-
-    def finish(self) -> None:
-        """Waits until the device has done all that is in the queue."""
-        self._native.finish()
-
-    def __repr__(self) -> str:
-        return f"<relayout.opencl.Runtime on {self.device.name}>"
-
-
-_default: Optional[Runtime] = None
-_default_lock = threading.Lock()
-
-
-def _runtime(runtime: Optional[Runtime]) -> Runtime:
-    """What is given, or the one that all calls without one share."""
-    global _default
-    if runtime is not None:
-        if not isinstance(runtime, Runtime):
-            raise TypeError(f"runtime must be a relayout.opencl.Runtime, not {type(runtime)}")
-        return runtime
-    with _default_lock:
-        if _default is None:
-            _default = Runtime()
-        return _default
-
-
-@atexit.register
-def _forget_default() -> None:
-    """At exit modules go in an order in which objects of C++ could outlive their classes."""
-    global _default
-    _default = None
 
 
 def _host(x: Any) -> Any:
@@ -197,21 +102,23 @@ class _Tensor:
         kind = pyopencl.Image if self.is_image else pyopencl.Buffer
         return kind.from_int_ptr(self.int_ptr, retain=True)
 
-    def upload(self, x: Any, *, src: Optional[LayoutLike] = None, way: str = "automatic", threads: int = 0) -> str:
-        """Writes an array of this shape into the device's memory, and waits. See from_array() for x, src and errors.
+    def upload(self, x: Any, *, src: Optional[LayoutLike] = None, way: str = "automatic", threads: int = 0,
+               progress: Optional[Progress] = None) -> str:
+        """Writes an array of this shape into the device's memory, and waits. See from_array() for arguments and errors.
 
         Returns the way that was taken.
         """
         view = _source(x)
-        return self._native.upload(view, name_of(view.dtype), src, self._shape, way, threads)
+        return self._native.upload(view, name_of(view.dtype), src, self._shape, way, threads, progress)
 
     def to_array(self, dtype: Any = None, layout: Optional[LayoutLike] = None, out: Any = None, *,
-                 way: str = "automatic", threads: int = 0) -> Any:
+                 way: str = "automatic", threads: int = 0, progress: Optional[Progress] = None) -> Any:
         """The tensor as a NumPy array of `shape`, after all that is in the queue.
 
         dtype: of the array; the device's own unless given. layout: in which the elements shall lie, as for
         relayout.convert(): "nhwc" gives (N, H, W, C), "nChw4c" (N, C/4, H, W, 4) with zeros as padding.
         out: an array to write into and to return; of any strides, but contiguous with `layout`. Its own type counts.
+        progress: as for from_array().
         Errors: InvalidArgumentError (another shape; read-only), UnsupportedError (a type that the image does not hold),
         NotInjectiveError (elements of out share memory), FileError (OpenCL's own).
         """
@@ -220,7 +127,7 @@ class _Tensor:
             name = name_of(view.dtype)
             if dtype is not None and name_of(dtype) != name:
                 raise InvalidArgumentError(f"out is of {name}, and dtype={dtype!r}", "dtype", name_of(dtype), name)
-            self._native.download(view, name, layout, self._shape, way, threads)
+            self._native.download(view, name, layout, self._shape, way, threads, progress)
             return out
         name = name_of(self.dtype if dtype is None else dtype)
         if name in PACKED:
@@ -229,7 +136,7 @@ class _Tensor:
             made = np.empty(self._shape, numpy_dtype(name))
         else:
             made = np.zeros(_opencl.physical_shape(layout, self._shape, name), numpy_dtype(name))
-        self._native.download(made, name, layout, self._shape, way, threads)
+        self._native.download(made, name, layout, self._shape, way, threads, progress)
         return made
 
     def copy_to(self, other: "_Tensor", way: str = "automatic") -> None:
@@ -246,14 +153,14 @@ class Image(_Tensor):
     def empty(cls, layout: str, dims: Sequence[int], channel: str = "f32", *, runtime: Optional[Runtime] = None,
               fallback: str = "error") -> "Image":
         """A new image, which holds anything. See from_array() for the arguments and errors."""
-        runtime = _runtime(runtime)
+        runtime = runtime_of(runtime)
         native = _opencl.Tensor.make_image(runtime._native, layout, dims, channel, fallback)
         return cls._of(native, runtime, dims)._named(layout)
 
     @classmethod
     def from_array(cls, x: Any, layout: str, *, channel: Optional[str] = None, src: Optional[LayoutLike] = None,
                    dims: Optional[Sequence[int]] = None, runtime: Optional[Runtime] = None, way: str = "automatic",
-                   fallback: str = "error", threads: int = 0) -> "Image":
+                   fallback: str = "error", threads: int = 0, progress: Optional[Progress] = None) -> "Image":
         """A new image with the elements of an array of any library on the CPU, which is not copied on the way.
 
         x: its shape is the tensor's dims, in MACE's images n, c, h, w of activations (an array of N, H, W, C is given
@@ -267,6 +174,9 @@ class Image(_Tensor):
         what was the fastest for such arrays so far.
         fallback: "buffer" makes a buffer of the same lanes where the device has no such image.
         threads: of the CPU, at most; 0 stands for all.
+        progress: called as progress(done, total) with the bytes that were moved and with all of them; done == total in
+        the last call. What it raises ends the transfer, as Ctrl-C does, once the device is ready with what it has
+        begun. Memory that was there before holds new elements in some places then.
 
         Waits for the device; other threads of Python run meanwhile. Errors: ParseError, LimitError (too large for the
         device), UnsupportedError (no device; a layout that is no image; a type that the channels do not hold; an image
@@ -277,7 +187,7 @@ class Image(_Tensor):
         extents = _opencl.source_dims(view, name, src, dims)
         made = cls.empty(layout, extents, _opencl.default_channel(name) if channel is None else channel,
                          runtime=runtime, fallback=fallback)
-        made.upload(view, src=src, way=way, threads=threads)
+        made.upload(view, src=src, way=way, threads=threads, progress=progress)
         return made
 
     @classmethod
@@ -287,7 +197,8 @@ class Image(_Tensor):
         It is retained. InvalidArgumentError where it is no two-dimensional image, or has another size or other channels
         than this layout, dims and channel mean.
         """
-        native = _opencl.Tensor.wrap_image(_runtime(runtime)._native, _handle(image, "image"), layout, dims, channel)
+        native = _opencl.Tensor.wrap_image(runtime_of(runtime)._native, handle_of(image, "image"), layout, dims,
+                                           channel)
         return cls._of(native, runtime, dims)._named(layout)
 
     def _named(self, layout: str) -> "Image":
@@ -351,14 +262,14 @@ class Buffer(_Tensor):
     def empty(cls, layout: LayoutLike, dims: Optional[Sequence[int]] = None, dtype: Any = "f32", *,
               runtime: Optional[Runtime] = None) -> "Buffer":
         """A new buffer, which holds anything. layout: an expression with the tensor's dims, or a Layout."""
-        runtime = _runtime(runtime)
+        runtime = runtime_of(runtime)
         native = _opencl.Tensor.make_buffer(runtime._native, layout, dims, name_of(dtype))
         return cls._of(native, runtime, native.dims)
 
     @classmethod
     def from_array(cls, x: Any, layout: LayoutLike, *, dtype: Any = None, src: Optional[LayoutLike] = None,
                    dims: Optional[Sequence[int]] = None, runtime: Optional[Runtime] = None, way: str = "automatic",
-                   threads: int = 0) -> "Buffer":
+                   threads: int = 0, progress: Optional[Progress] = None) -> "Buffer":
         """A new buffer with the elements of an array of any library on the CPU, which is not copied on the way.
 
         x: its shape is the tensor's dims, with any strides. layout: "nChw4c", or a Layout of these dims.
@@ -369,7 +280,7 @@ class Buffer(_Tensor):
         name = name_of(view.dtype)
         extents = _opencl.source_dims(view, name, src, dims)
         made = cls.empty(layout, extents, name if dtype is None else dtype, runtime=runtime)
-        made.upload(view, src=src, way=way, threads=threads)
+        made.upload(view, src=src, way=way, threads=threads, progress=progress)
         return made
 
     @classmethod
@@ -379,7 +290,7 @@ class Buffer(_Tensor):
 
         It is retained. Errors: InvalidArgumentError (no buffer), BufferTooSmallError.
         """
-        native = _opencl.Tensor.wrap_buffer(_runtime(runtime)._native, _handle(buffer, "buffer"), layout, dims,
+        native = _opencl.Tensor.wrap_buffer(runtime_of(runtime)._native, handle_of(buffer, "buffer"), layout, dims,
                                             name_of(dtype))
         return cls._of(native, runtime, native.dims)
 

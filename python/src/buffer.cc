@@ -53,6 +53,17 @@ nb::dict array_interface(const Buffer& buffer) {
   return out;
 }
 
+Buffer from_bytes(const PyLayout& layout, const std::string& dtype, const nb::bytes& bytes) {
+  Buffer made = Buffer::allocate({layout.layout, parse_dtype(dtype)});
+  if (static_cast<int64_t>(bytes.size()) != made.desc().span_bytes())
+    throw Error(ErrorCode::invalid_argument,
+                "the layout takes " + std::to_string(made.desc().span_bytes()) + " bytes, and these are " +
+                    std::to_string(bytes.size()),
+                "bytes");
+  std::memcpy(made.data(), bytes.data(), bytes.size());
+  return made;
+}
+
 }  // namespace
 
 Buffer::Buffer(TensorDesc desc, std::byte* data, bool read_only, std::shared_ptr<void> owner)
@@ -133,6 +144,12 @@ void bind_buffer(nb::module_& module) {
       "Memory with a layout. NumPy reads it without a copy (`numpy.asarray(buffer)`), as does every "
       "library with `from_dlpack`. Elements of bf16 and of 8-bit floats are integers of the same bits to "
       "NumPy: `.view(ml_dtypes.bfloat16)` says what they are.")
+      .def(
+          "__init__",
+          [](Buffer* self, const PyLayout& layout, nb::handle dtype) {
+            new (self) Buffer(Buffer::allocate({layout.layout, dtype_of(dtype)}));
+          },
+          nb::arg("layout"), nb::arg("dtype"), "As allocate().")
       .def_static(
           "allocate",
           [](const PyLayout& layout, nb::handle dtype) {
@@ -161,19 +178,8 @@ void bind_buffer(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
-      .def_static(
-          "from_bytes",
-          [](const PyLayout& layout, const std::string& dtype, const nb::bytes& bytes) {
-            Buffer made = Buffer::allocate({layout.layout, parse_dtype(dtype)});
-            if (static_cast<int64_t>(bytes.size()) != made.desc().span_bytes())
-              throw Error(ErrorCode::invalid_argument,
-                          "the layout takes " + std::to_string(made.desc().span_bytes()) + " bytes, and these are " +
-                              std::to_string(bytes.size()),
-                          "bytes");
-            std::memcpy(made.data(), bytes.data(), bytes.size());
-            return made;
-          },
-          nb::arg("layout"), nb::arg("dtype"), nb::arg("bytes"), "A copy of the bytes of a layout.")
+      .def_static("from_bytes", &from_bytes, nb::arg("layout"), nb::arg("dtype"), nb::arg("bytes"),
+                  "A copy of the bytes of a layout.")
       .def("__reduce__",
            [](const Buffer& b) {
              const nb::bytes bytes(b.data(), static_cast<std::size_t>(b.desc().span_bytes()));

@@ -117,17 +117,34 @@ void Conversion::run(nb::handle x, nb::handle out, int threads, bool fresh, nb::
   run_plan(plan_, from, dst.data, threads, dst_.desc.span_bytes(), progress);
 }
 
+namespace {
+
+/// "bf16 nChw16c".
+std::string name_of(const Side& side) {
+  const auto tag = side.expression.empty() ? tag_of(side.desc.layout) : side.expression;
+  return std::string(name(side.desc.dtype)) + " " + (tag ? *tag : digits_expression(side.desc.layout));
+}
+
+}  // namespace
+
+std::string Conversion::explain() const {
+  return "convert " + name_of(src_) + " -> " + name_of(dst_) + "\n" + plan_.explain();
+}
+
 bool Conversion::takes(const Array& src) const {
   return src.shape == src_.shape && counted(src.shape, src.strides) == strides_ && src.item_bytes == item_bytes_;
 }
 
 namespace {
 
+/// An array of so many bytes is not reordered at once, so that handlers of signals run meanwhile.
+constexpr int64_t kWatchedBytes = int64_t{32} << 20;
+
 PyLayout layout_of_side(const Side& side) { return {side.desc.layout, {}, {}, {}}; }
 
 /// Both layouts are of the array's memory, which is one run of elements. The shape of the array that it then holds.
 Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::handle dims, const std::string& dtype,
-                          int threads) {
+                          int threads, nb::handle progress) {
   const Array array(x);
   if (array.read_only) throw Error(ErrorCode::invalid_argument, "the array is read-only", "x");
   if (!array.row_major())
@@ -137,10 +154,17 @@ Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::hand
   Side to = destination_side(dst, from.desc.layout.dims(), type);
   if (bits(type) < 8) to.shape = Dims{to.desc.span_bytes()};
   const int64_t bytes = array.bytes();
+  const Elements memory{array.data, static_cast<std::size_t>(bytes)};
   note_written(array);
-  {
+  if (progress.is_none() && bytes < kWatchedBytes) {
     const ReleasedGil released(bytes);
-    cpu::reorder_in_place(from.desc, to.desc, {array.data, static_cast<std::size_t>(bytes)}, {}, {.threads = threads});
+    cpu::reorder_in_place(from.desc, to.desc, memory, {}, {.threads = threads});
+  } else {
+    Watched work(progress);
+    const InPlacePlan plan = InPlacePlan::make(from.desc, to.desc);
+    // What a signal's handler or progress raises is thrown when all is done.
+    cpu::run(plan, memory, {.threads = threads}, [&](int64_t done, int64_t total) { work.go_on(done, total); });
+    work.finish();
   }
   return tuple_of(to.shape);
 }
@@ -165,10 +189,12 @@ void bind_conversion(nb::module_& module) {
       .def_prop_ro("fills", &Conversion::fills, "Whether every byte of the result is written.")
       .def_prop_ro("src_layout", [](const Conversion& c) { return layout_of_side(c.src()); })
       .def_prop_ro("dst_layout", [](const Conversion& c) { return layout_of_side(c.dst()); })
-      .def("explain", &Conversion::explain, "How the elements are moved, in words.")
+      .def("explain", &Conversion::explain,
+           "How the elements are moved, in words: both layouts by their names, then the plan, which calls dims a, b, "
+           "...")
       .def("__str__", &Conversion::explain);
   module.def("reorder_in_place", &reorder_in_place, nb::arg("x"), nb::arg("src"), nb::arg("dst"),
-             nb::arg("dims").none(), nb::arg("dtype"), nb::arg("threads"));
+             nb::arg("dims").none(), nb::arg("dtype"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace relayout::python

@@ -28,7 +28,8 @@ class Conversion {
   const Plan& plan() const { return plan_; }
   /// Whether every byte of the result is written.
   bool fills() const { return fills_; }
-  std::string explain() const { return plan_.explain(); }
+  /// The plan in words. The first line names the layouts as the caller does; the plan itself knows their digits alone.
+  std::string explain() const;
   /// The arguments of the constructor, by which it is pickled.
   const nanobind::tuple& made_of() const { return made_of_; }
 

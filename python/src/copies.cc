@@ -106,13 +106,21 @@ const Copy& remembered_copy(const Array& src, const Array& dst) {
   return slot;
 }
 
-void move(const Array& src, const Array& dst, int threads) {
+/// As of every conversion, progress hears of one without elements.
+void say_nothing_is_left(const Progress& progress) {
+  if (!progress.watched()) return;
+  Watched work(progress);
+  work.go_on(0, 0);
+  work.finish();
+}
+
+void move(const Array& src, const Array& dst, int threads, const Progress& progress) {
   const int64_t bytes = src.bytes();
-  if (bytes == 0) return;
+  if (bytes == 0) return say_nothing_is_left(progress);
   // The strides of a Buffer do not say where elements in blocks lie.
   const bool strided = src.desc == nullptr && dst.desc == nullptr;
   const Copy copy = strided ? remembered_copy(src, dst) : copy_of(src, dst);
-  run_plan(copy.plan, src.data - copy.src_before, dst.data - copy.dst_before, threads, bytes);
+  run_plan(copy.plan, src.data - copy.src_before, dst.data - copy.dst_before, threads, bytes, progress);
 }
 
 /// Whether the bytes of two arrays meet.
@@ -122,12 +130,12 @@ bool share_memory(const Array& a, const Array& b) {
   return a_low != a_high && b_low != b_high && a.data + a_low < b.data + b_high && b.data + b_low < a.data + a_high;
 }
 
-nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, int threads) {
+nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, int threads, nb::handle progress) {
   const Py_UCS4 letter =
       PyUnicode_Check(order.ptr()) && PyUnicode_GetLength(order.ptr()) == 1 ? PyUnicode_ReadChar(order.ptr(), 0) : 0;
   const bool columns = letter == 'F';
   if ((letter != 'C' && letter != 'F') || !is_array(x) || (columns && !is_numpy(x)))
-    return in_python("contiguous")(x, order, copy, threads);
+    return in_python("contiguous")(x, order, copy, threads, progress);
   const Array src(x);
   if (!copy.value_or(false) && (columns ? src.column_major() : src.row_major())) return nb::borrow(x);
   if (copy && !*copy) {
@@ -137,7 +145,7 @@ nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, 
   nb::object out = empty_like(src, columns);
   const Array dst = Array::of_new(out);
   if (dst.kind() == Array::Kind::torch) prefer_huge_pages(dst.data, dst.bytes());
-  move(src, dst, threads);
+  move(src, dst, threads, progress);
   return out;
 }
 
@@ -154,35 +162,35 @@ bool same_elements(nb::handle a, nb::handle b, const Array& array_a, const Array
   return equal != 0;
 }
 
-void copy(nb::handle dst_object, nb::handle src_object, int threads) {
+void copy(nb::handle dst_object, nb::handle src_object, int threads, nb::handle progress) {
   if (!is_array(dst_object) || !is_array(src_object)) {
-    in_python("copy")(dst_object, src_object, threads);
+    in_python("copy")(dst_object, src_object, threads, progress);
     return;
   }
   const Array dst(dst_object);
   Array src(src_object);
   if (dst.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "dst");
   if (src.shape != dst.shape || !same_elements(src_object, dst_object, src, dst)) {
-    in_python("copy_converted")(dst_object, src_object, threads);
+    in_python("copy_converted")(dst_object, src_object, threads, progress);
     return;
   }
   note_written(dst);
-  if (!share_memory(src, dst)) return move(src, dst, threads);
+  if (!share_memory(src, dst)) return move(src, dst, threads, progress);
   if (src.data == dst.data && src.strides == dst.strides) return;
   // What is still to be read may be written first. So the values are moved out of the way, as NumPy does.
   const nb::object between = empty_like(src, false);
   const Array held = Array::of_new(between);
-  move(src, held, threads);
-  move(held, dst, threads);
+  move(src, held, threads, {progress, 0, 2});
+  move(held, dst, threads, {progress, 1, 2});
 }
 
 }  // namespace
 
 void bind_copies(nb::module_& module) {
   module.def("contiguous", &contiguous, nb::arg("x"), nb::arg("order") = "C", nb::kw_only(),
-             nb::arg("copy") = nb::none(), nb::arg("threads") = 0,
+             nb::arg("copy") = nb::none(), nb::arg("threads") = 0, nb::arg("progress") = nb::none(),
              nb::sig("def contiguous(x: typing.Any, order: typing.Any = 'C', *, copy: bool | None = None, "
-                     "threads: int = 0) -> typing.Any"),
+                     "threads: int = 0, progress: typing.Any = None) -> typing.Any"),
              "The same array with its elements in one run of memory, in the library's own class of arrays.\n\n"
              "x: a NumPy array, a PyTorch tensor, a JAX array, or anything with `__dlpack__` or the buffer protocol.\n"
              "order: 'C' (row-major), 'F' (first dim innermost), 'K' (the order that the dims have in memory), "
@@ -190,12 +198,15 @@ void bind_copies(nb::module_& module) {
              "copy: None returns x itself, or a NumPy view of a mere buffer, where its elements lie so already; True "
              "copies always; False raises "
              "NeedsCopyError where a copy is needed.\n"
-             "threads: the most threads to use; 0 stands for all.\n\n"
+             "threads: the most threads to use; 0 stands for all.\n"
+             "progress: as for `convert`; not called where no element moves.\n\n"
              "An array without dims stays one. From 32 KiB on other threads of Python run meanwhile.");
   module.def(
       "copy", &copy, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("threads") = 0,
+      nb::arg("progress") = nb::none(),
       "Writes the elements of src into dst, whose shape src's is or can be broadcast to. Other types of elements "
-      "are converted as `convert` does. Both may share memory: all is read as it was before the call.");
+      "are converted as `convert` does. Both may share memory: all is read as it was before the call. "
+      "progress: as for `convert`.");
   module.def(
       "may_share_memory", [](nb::handle a, nb::handle b) { return share_memory(Array(a), Array(b)); }, nb::arg("a"),
       nb::arg("b"), "Whether the address ranges of two arrays meet.");

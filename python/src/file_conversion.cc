@@ -153,7 +153,8 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
   const std::string from = path_of(src_path), to = path_of(dst_path);
   FileLimits limits;
   if (max_memory) limits.decoded_bytes = std::min(limits.decoded_bytes, std::max<int64_t>(1, *max_memory));
-  const TensorFile file = TensorFile::open(from, limits, tensor);
+  const TensorFile file =
+      watched(nb::handle(), [&](const GoOn& go_on) { return TensorFile::open(from, limits, tensor, go_on); });
   const auto tensors = file.tensors();
   // Of a file without names the name is the new file's alone.
   const std::size_t index = tensors.size() == 1 && tensors[0].name.empty() ? 0 : file.find(tensor);
@@ -164,11 +165,12 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
     throw Error(ErrorCode::invalid_argument, "beta adds to what a destination holds, and a new file holds nothing",
                 "beta");
   const TensorSpec spec = spec_of(conversion, tensor);
+  const std::span<const std::byte> bytes =
+      watched(nb::handle(), [&](const GoOn& go_on) { return file.bytes(index, go_on); });
   Watched work(progress);
-  const std::span<const std::byte> bytes = file.bytes(index);
   TensorWriter writer = TensorWriter::create(to, spec, overwrite);
   FileConversion run(conversion, stored, bytes, file.mapped(index), writer, threads);
-  if (run.run(max_memory, work)) writer.commit();
+  if (run.run(max_memory, work)) commit(writer, work);
   work.finish();
 }
 

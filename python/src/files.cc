@@ -30,6 +30,7 @@ nb::dict described(const StoredTensor& tensor) {
   nb::dict out;
   out["name"] = text_of(tensor.name);
   out["dtype"] = tensor.dtype ? nb::object(nb::str(std::string(name(*tensor.dtype)).c_str())) : nb::none();
+  out["byte_size"] = tensor.byte_size;
   out["item_bits"] = tensor.item_bits;
   out["shape"] = tuple_of(tensor.shape);
   out["fortran_order"] = tensor.fortran_order;
@@ -43,12 +44,8 @@ nb::dict described(const StoredTensor& tensor) {
 }
 
 /// The bytes of one tensor, which live as long as the Buffer.
-Buffer bytes_of(const TensorFile& file, std::size_t index) {
-  std::span<const std::byte> found;
-  {
-    const nb::gil_scoped_release released;  // decoding an image takes time
-    found = file.bytes(index);
-  }
+Buffer bytes_of(const TensorFile& file, std::size_t index, nb::handle progress) {
+  const auto found = watched(progress, [&](const GoOn& go_on) { return file.bytes(index, go_on); });
   // The pages are read-only; nothing writes to what is marked so.
   return Buffer({Layout::contiguous({static_cast<int64_t>(found.size())}), DType::u8},
                 const_cast<std::byte*>(found.data()), true, std::make_shared<TensorFile>(file));
@@ -68,7 +65,7 @@ std::span<const std::byte> memory_of(const Array& array) {
 }
 
 void write(nb::handle path, const std::string& name, nb::handle x, const std::string& dtype, nb::handle shape,
-           const std::optional<std::string>& layout, nb::handle dims, bool overwrite) {
+           const std::optional<std::string>& layout, nb::handle dims, bool overwrite, nb::handle progress) {
   const Array array(x);
   const auto bytes = memory_of(array);
   const TensorSpec spec = spec_of(name, dtype, shape, layout, dims);
@@ -80,11 +77,10 @@ void write(nb::handle path, const std::string& name, nb::handle x, const std::st
                 "x", std::to_string(bytes.size()), std::to_string(needed));
   }
   const std::string place = path_of(path);
-  Watched work{nb::handle()};
+  Watched work(progress);
   TensorWriter writer = TensorWriter::create(place, spec, overwrite);
   const std::span<std::byte> to = writer.bytes();
-  const bool all = copy_bytes(to.data(), bytes.data(), static_cast<int64_t>(to.size()), work);
-  if (all) writer.commit();
+  if (copy_bytes(to.data(), bytes.data(), static_cast<int64_t>(to.size()), work)) commit(writer, work);
   work.finish();
 }
 
@@ -105,18 +101,17 @@ struct Listed {
   }
 };
 
-void write_archive(nb::handle path, nb::handle tensors, bool overwrite) {
+void write_archive(nb::handle path, nb::handle tensors, bool overwrite, nb::handle progress) {
   const Listed listed(tensors);
   const std::string where = path_of(path);
-  const nb::gil_scoped_release released;
-  write_npz(where, listed.named, overwrite);
+  watched(progress, [&](const GoOn& go_on) { write_npz(where, listed.named, overwrite, go_on); });
 }
 
-void write_with_metadata(nb::handle path, nb::handle tensors, const std::vector<Metadata>& metadata, bool overwrite) {
+void write_with_metadata(nb::handle path, nb::handle tensors, const std::vector<Metadata>& metadata, bool overwrite,
+                         nb::handle progress) {
   const Listed listed(tensors);
   const std::string where = path_of(path);
-  const nb::gil_scoped_release released;
-  write_safetensors(where, listed.named, metadata, overwrite);
+  watched(progress, [&](const GoOn& go_on) { write_safetensors(where, listed.named, metadata, overwrite, go_on); });
 }
 
 }  // namespace
@@ -125,8 +120,8 @@ void bind_files(nb::module_& module) {
   nb::class_<TensorFile>(module, "TensorFile", "An open file of tensors; made by relayout.open().")
       .def(nb::new_([](nb::handle path, const std::string& wanted) {
              const std::string place = path_of(path);
-             const nb::gil_scoped_release released;
-             return TensorFile::open(place, {}, wanted);
+             return watched(nb::handle(),
+                            [&](const GoOn& go_on) { return TensorFile::open(place, {}, wanted, go_on); });
            }),
            nb::arg("path"), nb::arg("wanted") = "")
       .def_prop_ro("format", [](const TensorFile& f) { return std::string(name(f.format())); })
@@ -143,12 +138,13 @@ void bind_files(nb::module_& module) {
              return out;
            })
       .def("find", &TensorFile::find, nb::arg("name"))
-      .def("bytes", &bytes_of, nb::arg("index"));
+      .def("bytes", &bytes_of, nb::arg("index"), nb::arg("progress") = nb::none());
   module.def("write_tensor", &write, nb::arg("path"), nb::arg("name"), nb::arg("x"), nb::arg("dtype"), nb::arg("shape"),
-             nb::arg("layout").none(), nb::arg("dims").none(), nb::arg("overwrite"));
-  module.def("write_npz", &write_archive, nb::arg("path"), nb::arg("tensors"), nb::arg("overwrite"));
+             nb::arg("layout").none(), nb::arg("dims").none(), nb::arg("overwrite"), nb::arg("progress").none());
+  module.def("write_npz", &write_archive, nb::arg("path"), nb::arg("tensors"), nb::arg("overwrite"),
+             nb::arg("progress").none());
   module.def("write_safetensors", &write_with_metadata, nb::arg("path"), nb::arg("tensors"), nb::arg("metadata"),
-             nb::arg("overwrite"));
+             nb::arg("overwrite"), nb::arg("progress").none());
 }
 
 }  // namespace relayout::python

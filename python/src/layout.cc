@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+
 #include "python/src/arrays.h"
 #include "relayout/core/decide.h"
 #include "relayout/interop/spelling.h"
@@ -100,8 +102,9 @@ nb::object difference_of(const PyLayout& a, const PyLayout& b) {
   return out;
 }
 
+/// Views of one layout_of() count from one address, as layouts with a base do as far as their maker says.
 std::optional<bool> overlaps(const PyLayout& a, const PyLayout& b) {
-  if (a.of_array && b.of_array) {
+  if (a.origin != 0 && b.origin != 0 && a.origin != b.origin) {
     throw Error(ErrorCode::invalid_argument,
                 "both layouts are of arrays, each counted from its own array's lowest address, which says nothing of "
                 "where one array lies in the other: ask relayout.overlaps(x, y) of the arrays, or give "
@@ -214,19 +217,22 @@ void bind_questions(nb::class_<PyLayout>& type) {
            "None where each element has the same offset in both; else the first index that has not, as a dict.")
       .def("overlaps", &overlaps, nb::arg("other"),
            "Whether two layouts over one buffer share an element; None where that takes too long to decide. Offsets "
-           "count from the buffer's begin, so layouts of two arrays (`layout_of`) are refused unless both were given "
-           "`base=`; `relayout.overlaps(x, y)` looks at the arrays' addresses.")
+           "count from the buffer's begin, so layouts of two arrays (`layout_of`), and views of these, are refused "
+           "unless both were given `base=`; `relayout.overlaps(x, y)` looks at the arrays' addresses.")
       .def_prop_ro("_spelled",
                    [](const PyLayout& l) {
                      const auto [text, dims] = l.spelled();
                      return nb::make_tuple(text, tuple_of(dims));
                    })
-      .def("_of_array",
-           [](const PyLayout& l) {
-             PyLayout out = l;
-             out.of_array = true;
-             return out;
-           })
+      .def(
+          "_of_array",
+          [](const PyLayout& l, bool based) {
+            static std::atomic<int64_t> arrays = 0;
+            PyLayout out = l;
+            out.origin = based ? PyLayout::kBased : ++arrays;
+            return out;
+          },
+          nb::arg("based"))
       .def(
           "same_function", [](const PyLayout& a, const PyLayout& b) { return a.layout == b.layout; }, nb::arg("other"));
 }
@@ -239,11 +245,16 @@ void bind_protocols(nb::class_<PyLayout>& type) {
       .def("__hash__",
            [](const PyLayout& l) { return nb::hash(nb::str(digits_expression(l.layout.canonical()).c_str())); })
       .def("__repr__", &PyLayout::repr)
+      // It never changes, and a copy counts from the same address.
+      .def("__copy__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"))
       .def("__reduce__", [](const PyLayout& l) {
         const auto [text, dims] = l.spelled();
         // pickle looks functions up by their names, which those of this module do not have.
         const nb::object restored = nb::module_::import_("relayout._layout").attr("restored");
-        return nb::make_tuple(restored, nb::make_tuple(text, tuple_of(dims)));
+        const nb::object based = l.origin == 0 ? nb::none() : nb::object(nb::bool_(l.origin == PyLayout::kBased));
+        return nb::make_tuple(restored, nb::make_tuple(text, tuple_of(dims), based));
       });
 }
 
@@ -254,6 +265,12 @@ void bind_layout(nb::module_& module) {
       module, "Layout",
       "Where each element of a tensor lies: offset(i) = offset0 + the sum over all digits of digit "
       "times stride, in elements. It never changes. `relayout.layout()` makes it.");
+  type.def(
+      "__init__",
+      [](PyLayout* self, const std::string& expression, nb::handle dims) {
+        new (self) PyLayout(parse_layout(expression, dims));
+      },
+      nb::arg("expression"), nb::arg("dims") = nb::none(), "As relayout.layout().");
   bind_sizes(type);
   bind_questions(type);
   bind_protocols(type);

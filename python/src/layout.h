@@ -15,7 +15,10 @@ struct PyLayout {
   std::string expression{};  // as given to relayout.layout(); empty for views and what came from elsewhere
   std::string letters{};     // of its dims; empty where no letters are known
   Dims expression_dims{};    // the dims that the expression was bound to
-  bool of_array = false;     // made by layout_of(), which counts from the array's own lowest address
+  /// Where offsets count from, for a layout of an array and its views: kBased, the memory that the caller named, or a
+  /// number of its own for the array's lowest address, which no other layout_of() gives. 0 where nobody said.
+  int64_t origin = 0;
+  static constexpr int64_t kBased = -1;
 
   /// An expression that gives this layout, and the dims to bind it to.
   std::pair<std::string, Dims> spelled() const;

@@ -11,7 +11,10 @@ namespace nb = nanobind;
 namespace relayout::python {
 namespace {
 
-PyLayout view_of(Layout layout, std::string letters = {}) { return {std::move(layout), {}, std::move(letters), {}}; }
+/// A view of a layout, which counts from the same address.
+PyLayout view_of(const PyLayout& of, Layout layout, std::string letters = {}) {
+  return {std::move(layout), {}, std::move(letters), {}, of.origin};
+}
 
 /// The integers of a call: f(1, 2) and f((1, 2)).
 Dims numbers(const nb::args& args, const char* what) {
@@ -29,7 +32,7 @@ PyLayout permuted(const PyLayout& self, const nb::args& args) {
   }
   Layout out = permute(self.layout, axes);
   for (const int axis : axes) letters += self.names()[static_cast<std::size_t>(axis < 0 ? axis + axes.size() : axis)];
-  return view_of(std::move(out), std::move(letters));
+  return view_of(self, std::move(out), std::move(letters));
 }
 
 struct SliceIndices {
@@ -97,7 +100,7 @@ PyLayout item_of(const PyLayout& self, nb::handle key) {
       if (!letters.empty()) letters.erase(static_cast<std::size_t>(d), 1);
     }
   }
-  return view_of(std::move(out), letters.size() == static_cast<std::size_t>(out.ndims()) ? letters : "");
+  return view_of(self, std::move(out), letters.size() == static_cast<std::size_t>(out.ndims()) ? letters : "");
 }
 
 void bind_parts(nb::class_<PyLayout>& type) {
@@ -105,70 +108,75 @@ void bind_parts(nb::class_<PyLayout>& type) {
            "A part, in NumPy's notation: integers, slices with any step, `...` and None.")
       .def("permute", &permuted, "The dims in another order: result dim i is dim order[i], as in PyTorch and NumPy.")
       .def(
-          "transpose", [](const PyLayout& l, int a, int b) { return view_of(transpose(l.layout, a, b)); },
+          "transpose", [](const PyLayout& l, int a, int b) { return view_of(l, transpose(l.layout, a, b)); },
           nb::arg("dim0"), nb::arg("dim1"), "Two dims exchanged.")
       .def(
           "view",
-          [](const PyLayout& l, const nb::args& dims) { return view_of(view(l.layout, numbers(dims, "dims"))); },
+          [](const PyLayout& l, const nb::args& dims) { return view_of(l, view(l.layout, numbers(dims, "dims"))); },
           "Other dims over the same elements in row-major order, one of them -1 if need be. NeedsCopyError names the "
           "dims that stand in the way.")
       .def(
-          "flatten", [](const PyLayout& l, int first, int last) { return view_of(flatten(l.layout, first, last)); },
+          "flatten", [](const PyLayout& l, int first, int last) { return view_of(l, flatten(l.layout, first, last)); },
           nb::arg("start_dim") = 0, nb::arg("end_dim") = -1)
       .def(
-          "flip", [](const PyLayout& l, int d) { return view_of(flip(l.layout, d), l.letters); }, nb::arg("dim"),
+          "flip", [](const PyLayout& l, int d) { return view_of(l, flip(l.layout, d), l.letters); }, nb::arg("dim"),
           "A dim from its end to its begin.")
       .def(
           "narrow",
-          [](const PyLayout& l, int d, int64_t s, int64_t n) { return view_of(narrow(l.layout, d, s, n), l.letters); },
+          [](const PyLayout& l, int d, int64_t s, int64_t n) {
+            return view_of(l, narrow(l.layout, d, s, n), l.letters);
+          },
           nb::arg("dim"), nb::arg("start"), nb::arg("length"))
       .def(
-          "select", [](const PyLayout& l, int d, int64_t i) { return view_of(select(l.layout, d, i)); }, nb::arg("dim"),
-          nb::arg("index"));
+          "select", [](const PyLayout& l, int d, int64_t i) { return view_of(l, select(l.layout, d, i)); },
+          nb::arg("dim"), nb::arg("index"));
 }
 
 void bind_other_dims(nb::class_<PyLayout>& type) {
   type.def(
           "expand",
-          [](const PyLayout& l, const nb::args& dims) { return view_of(expand(l.layout, numbers(dims, "dims"))); },
+          [](const PyLayout& l, const nb::args& dims) { return view_of(l, expand(l.layout, numbers(dims, "dims"))); },
           "Dims of extent 1 repeated; -1 keeps an extent.")
       .def(
           "squeeze",
           [](const PyLayout& l, std::optional<int> d) {
-            return view_of(d ? squeeze(l.layout, *d) : squeeze(l.layout));
+            return view_of(l, d ? squeeze(l.layout, *d) : squeeze(l.layout));
           },
           nb::arg("dim") = nb::none(), "Without a dim of extent 1, or without all of them.")
       .def(
-          "unsqueeze", [](const PyLayout& l, int d) { return view_of(unsqueeze(l.layout, d)); }, nb::arg("dim"))
+          "unsqueeze", [](const PyLayout& l, int d) { return view_of(l, unsqueeze(l.layout, d)); }, nb::arg("dim"))
       .def(
           "split",
           [](const PyLayout& l, int d, nb::handle parts) {
-            return view_of(split(l.layout, d, dims_of(parts, "parts")));
+            return view_of(l, split(l.layout, d, dims_of(parts, "parts")));
           },
           nb::arg("dim"), nb::arg("parts"), "One dim as several, outermost first.")
       .def(
-          "merge", [](const PyLayout& l, int a, int b) { return view_of(merge(l.layout, a, b)); }, nb::arg("first"),
+          "merge", [](const PyLayout& l, int a, int b) { return view_of(l, merge(l.layout, a, b)); }, nb::arg("first"),
           nb::arg("last"), "Dims first to last as one; digits make this possible for any strides.")
       .def(
-          "unfold", [](const PyLayout& l, int d, int64_t n, int64_t s) { return view_of(unfold(l.layout, d, n, s)); },
+          "unfold",
+          [](const PyLayout& l, int d, int64_t n, int64_t s) { return view_of(l, unfold(l.layout, d, n, s)); },
           nb::arg("dim"), nb::arg("size"), nb::arg("step"), "Windows of a dim, as PyTorch's unfold.")
       .def(
-          "diagonal", [](const PyLayout& l, int64_t o, int a, int b) { return view_of(diagonal(l.layout, o, a, b)); },
+          "diagonal",
+          [](const PyLayout& l, int64_t o, int a, int b) { return view_of(l, diagonal(l.layout, o, a, b)); },
           nb::arg("offset") = 0, nb::arg("dim0") = 0, nb::arg("dim1") = 1)
       .def(
           "as_strided",
           [](const PyLayout& l, nb::handle dims, nb::handle strides, std::optional<int64_t> offset0) {
-            return view_of(as_strided(l.layout, dims_of(dims, "dims"), dims_of(strides, "strides_elements"), offset0));
+            return view_of(l,
+                           as_strided(l.layout, dims_of(dims, "dims"), dims_of(strides, "strides_elements"), offset0));
           },
           nb::arg("dims"), nb::arg("strides_elements"), nb::arg("offset0") = nb::none())
       .def(
           "submemory",
           [](const PyLayout& l, nb::handle dims, nb::handle offsets) {
-            return view_of(submemory(l.layout, dims_of(dims, "dims"), dims_of(offsets, "offsets")), l.letters);
+            return view_of(l, submemory(l.layout, dims_of(dims, "dims"), dims_of(offsets, "offsets")), l.letters);
           },
           nb::arg("dims"), nb::arg("offsets"), "oneDNN's submemory descriptor.")
       .def(
-          "canonical", [](const PyLayout& l) { return view_of(l.layout.canonical(), l.letters); },
+          "canonical", [](const PyLayout& l) { return view_of(l, l.layout.canonical(), l.letters); },
           "The same layout with the simplest digits.");
 }
 

@@ -9,6 +9,7 @@
 
 #include "python/src/arrays.h"
 #include "python/src/errors.h"
+#include "python/src/watch.h"
 #include "relayout/relayout.h"
 
 namespace nb = nanobind;
@@ -17,37 +18,60 @@ namespace {
 
 using namespace relayout;
 
+/// What Watched has to say of long work that asks by `check`, or by a question whether to stop.
+void check(python::Watched& work) {
+  if (!work.go_on()) throw Error(ErrorCode::interrupted, "ended before there was a plan");
+}
+
+/// The names of the speeds that a caller may know already.
+constexpr std::pair<const char*, double graph::Calibration::*> kSpeeds[] = {
+    {"flops_per_us", &graph::Calibration::flops_per_us},
+    {"near_bytes_per_us", &graph::Calibration::near_bytes_per_us},
+    {"cache_bytes_per_us", &graph::Calibration::cache_bytes_per_us},
+    {"memory_bytes_per_us", &graph::Calibration::memory_bytes_per_us},
+    {"call_us", &graph::Calibration::call_us},
+    {"step_us", &graph::Calibration::step_us}};
+
+/// Those that the caller gives; nothing for None.
+std::optional<graph::Calibration> given_speeds(nb::handle said) {
+  if (said.is_none()) return std::nullopt;
+  graph::Calibration out;
+  for (const auto& [name, speed] : kSpeeds) {
+    const nb::object found = nb::steal(PyMapping_GetItemString(said.ptr(), name));
+    if (!found.is_valid()) {
+      if (PyErr_ExceptionMatches(PyExc_KeyError) == 0) throw nb::python_error();
+      PyErr_Clear();
+      throw Error(ErrorCode::invalid_argument, std::string("speeds has no ") + name, "speeds", name);
+    }
+    out.*speed = PyFloat_AsDouble(found.ptr());
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  }
+  if (nb::len(said) == std::size(kSpeeds)) return out;
+  throw Error(ErrorCode::invalid_argument, "speeds has other keys than Model.speeds", "speeds", nb::repr(said).c_str());
+}
+
 /// The machine's speeds, which one model after the other measures until they are reliable. The process keeps those.
-execute::Calibrated measured_machine(const graph::Backend& backend) {
+execute::Calibrated measured_machine(const graph::Backend& backend, python::Watched& work) {
   static std::mutex mutex;
   static std::optional<execute::Calibrated> kept;
   const std::lock_guard lock(mutex);
-  if (!kept || kept->unreliable) kept = execute::calibrate(backend);
+  if (!kept || kept->unreliable) kept = execute::calibrate(backend, {.check = [&] { check(work); }});
   return *kept;
 }
 
 /// A model with its cheapest plan, ready to run.
 class PlannedModel {
  public:
-  PlannedModel(nb::handle file, double input_scale) {
+  PlannedModel(nb::handle file, double input_scale, nb::handle speeds) {
     const std::string path = python::path_of(file);
-    const nb::gil_scoped_release released;
-    if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
-    if (!execute::has_onednn())
-      throw Error(ErrorCode::unsupported, "this build lacks oneDNN (Debian: libdnnl-dev)", "path");
-    graph::OnnxModel read = graph::read_onnx(path);
-    warnings_ = std::move(read.warnings);
-    graph_ = std::move(read.graph);
-    graph::simplify(graph_);
-    const auto backend = execute::onednn_backend();
-    const execute::Calibrated machine = measured_machine(*backend);
-    if (machine.unreliable)
-      warnings_.push_back("the machine is busy: predicted times may be wrong by orders of magnitude");
-    const auto costs = graph::analytic_costs(machine.speeds, *backend);
-    best_ = graph::optimize(graph_, *backend, *costs);
-    graph::explain_reorders(graph_, best_);
-    predicted_ = graph::predict(graph_, best_.plan, *costs);
-    model_.emplace(graph_, best_.plan, *backend, execute::ModelOptions{.input_scale = input_scale});
+    const auto known = given_speeds(speeds);
+    python::Watched work{nb::handle()};
+    try {
+      make(path, input_scale, known, work);
+    } catch (const Error&) {
+      if (!work.failed()) throw;
+    }
+    work.finish();
   }
 
   /// (name, dims, dtype) of each tensor.
@@ -87,10 +111,15 @@ class PlannedModel {
     out["gap"] = best_.gap;
     return out;
   }
+  nb::dict speeds() const {
+    nb::dict out;
+    for (const auto& [name, speed] : kSpeeds) out[name] = speeds_.*speed;
+    return out;
+  }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Arrays with their types, one an input and one an output, in the graph's order.
-  void run(nb::handle in, nb::handle out) {
+  void run(nb::handle in, nb::handle out, nb::handle progress) {
     std::vector<std::unique_ptr<python::Array>> held;
     std::vector<execute::Source> src;
     std::vector<execute::Destination> dst;
@@ -107,12 +136,39 @@ class PlannedModel {
       const auto [desc, data] = take(item);
       dst.push_back({desc, data});
     }
-    const nb::gil_scoped_release released;
-    const std::lock_guard lock(running_);
-    model_->run(src, dst);
+    python::Watched work(progress);
+    {
+      const std::lock_guard lock(running_);
+      model_->run(src, dst, [&](int64_t done, int64_t total) { return work.go_on(done, total); });
+    }
+    work.finish();
   }
 
  private:
+  void make(const std::string& path, double input_scale, const std::optional<graph::Calibration>& known,
+            python::Watched& work) {
+    if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
+    if (!execute::has_onednn())
+      throw Error(ErrorCode::unsupported, "this build lacks oneDNN (Debian: libdnnl-dev)", "path");
+    graph::OnnxModel read = graph::read_onnx(path);
+    warnings_ = std::move(read.warnings);
+    graph_ = std::move(read.graph);
+    graph::simplify(graph_);
+    const auto backend = execute::onednn_backend();
+    const execute::Calibrated machine =
+        known ? execute::calibrate(*backend, {.known = known}) : measured_machine(*backend, work);
+    if (machine.unreliable)
+      warnings_.push_back("the machine is busy: predicted times may be wrong by orders of magnitude");
+    speeds_ = machine.speeds;
+    const solve::SolveOptions search{.stop = [&] { return !work.go_on(); }};
+    const auto costs = graph::analytic_costs(speeds_, *backend);
+    best_ = graph::optimize(graph_, *backend, *costs, {.solve = search});
+    graph::explain_reorders(graph_, best_, search);
+    check(work);
+    predicted_ = graph::predict(graph_, best_.plan, *costs);
+    model_.emplace(graph_, best_.plan, *backend, execute::ModelOptions{.input_scale = input_scale});
+  }
+
   nb::tuple described(const std::string& name_of, graph::TensorId t) const {
     const graph::Tensor& tensor = graph_.tensor(t);
     return nb::make_tuple(name_of, python::tuple_of(tensor.dims), std::string(name(tensor.dtype)));
@@ -130,6 +186,7 @@ class PlannedModel {
   graph::Graph graph_;
   graph::OptimalPlan best_;
   graph::PredictedCost predicted_;
+  graph::Calibration speeds_;
   std::vector<std::string> warnings_;
   std::optional<execute::Model> model_;
   std::mutex running_;  // one thread at a time may run a model
@@ -142,12 +199,14 @@ NB_MODULE(_models, module) {
   python::raise_as_python_exceptions();
   python::find_numpy();
   nb::class_<PlannedModel>(module, "PlannedModel")
-      .def(nb::init<nb::handle, double>(), nb::arg("path"), nb::arg("input_scale") = 1.0)
+      .def(nb::init<nb::handle, double, nb::handle>(), nb::arg("path"), nb::arg("input_scale") = 1.0,
+           nb::arg("speeds") = nb::none())
       .def("inputs", &PlannedModel::inputs)
       .def("outputs", &PlannedModel::outputs)
       .def("nodes", &PlannedModel::nodes)
       .def("reorders", &PlannedModel::reorders)
       .def("cost", &PlannedModel::cost)
+      .def("speeds", &PlannedModel::speeds)
       .def("warnings", &PlannedModel::warnings)
-      .def("run", &PlannedModel::run, nb::arg("inputs"), nb::arg("outputs"));
+      .def("run", &PlannedModel::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("progress").none());
 }

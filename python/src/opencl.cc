@@ -9,6 +9,7 @@
 #include "python/src/arrays.h"
 #include "python/src/layout.h"
 #include "python/src/sides.h"
+#include "python/src/watch.h"
 #include "relayout/opencl/device.h"
 #include "relayout/opencl/runtime.h"
 #include "relayout/opencl/transfer.h"
@@ -109,16 +110,19 @@ std::pair<TensorDesc, const std::byte*> source_of(const Array& array, nb::handle
 std::size_t span_of(const TensorDesc& desc) { return static_cast<std::size_t>(desc.span_bytes()); }
 
 std::string upload(const HeldTensor& tensor, nb::handle x, const std::string& dtype, nb::handle src, nb::handle dims,
-                   const std::string& way, int threads) {
+                   const std::string& way, int threads, nb::handle progress) {
   const Array array(x);
   const auto [desc, data] = source_of(array, src, dims, parse_dtype(dtype));
-  const opencl::TransferOptions options{way_of(way), {.threads = threads}};
+  opencl::TransferOptions options{way_of(way), {.threads = threads}};
   const std::span bytes(data, span_of(desc));
-  return std::string(name(without_gil([&] { return opencl::upload(desc, bytes, *tensor, options); })));
+  return std::string(name(watched(progress, [&](const GoOn& go_on) {
+    options.go_on = go_on;
+    return opencl::upload(desc, bytes, *tensor, options);
+  })));
 }
 
 std::string download(const HeldTensor& tensor, nb::handle out, const std::string& dtype, nb::handle layout,
-                     nb::handle dims, const std::string& way, int threads) {
+                     nb::handle dims, const std::string& way, int threads, nb::handle progress) {
   const Array array(out);
   const DType type = parse_dtype(dtype);
   check_item(array, type, "out");
@@ -132,15 +136,27 @@ std::string download(const HeldTensor& tensor, nb::handle out, const std::string
     check_destination(side, array);
     desc = side.desc;
   }
-  const opencl::TransferOptions options{way_of(way), {.threads = threads}};
+  opencl::TransferOptions options{way_of(way), {.threads = threads}};
   note_written(array);
   const std::span bytes(data, span_of(desc));
-  return std::string(name(without_gil([&] { return opencl::download(*tensor, desc, bytes, options); })));
+  return std::string(name(watched(progress, [&](const GoOn& go_on) {
+    options.go_on = go_on;
+    return opencl::download(*tensor, desc, bytes, options);
+  })));
 }
 
 void bind_device(nb::module_& module) {
   using opencl::Device;
   nb::class_<Device>(module, "Device", "An OpenCL device: what it is called and what it allows.")
+      .def(
+          "__init__",
+          [](Device* self, std::optional<int> number) {
+            new (self) Device(without_gil([&] { return opencl::choose_device(number); }));
+          },
+          nb::arg("number") = nb::none(),
+          "That of a place in devices(); else the one that the environment's RELAYOUT_OPENCL_DEVICE says, or the "
+          "first. "
+          "UnsupportedError where there is none, InvalidArgumentError for a number that no device has.")
       .def_ro("number", &Device::number, "Its place in devices(); -1 for a queue of the program's own.")
       .def_ro("platform", &Device::platform)
       .def_ro("platform_version", &Device::platform_version)
@@ -254,9 +270,9 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro("is_image", [](const HeldTensor& t) { return t->is_image(); })
       .def_prop_ro("memory", [](const HeldTensor& t) { return number_of(t->memory()); })
       .def("upload", &upload, nb::arg("x"), nb::arg("dtype"), nb::arg("src").none(), nb::arg("dims").none(),
-           nb::arg("way"), nb::arg("threads"), "The way that was taken.")
+           nb::arg("way"), nb::arg("threads"), nb::arg("progress").none(), "The way that was taken.")
       .def("download", &download, nb::arg("out"), nb::arg("dtype"), nb::arg("layout").none(), nb::arg("dims").none(),
-           nb::arg("way"), nb::arg("threads"), "The way that was taken.");
+           nb::arg("way"), nb::arg("threads"), nb::arg("progress").none(), "The way that was taken.");
   module.def(
       "copy",
       [](const HeldTensor& src, const HeldTensor& dst, const std::string& way) {

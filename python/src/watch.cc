@@ -12,16 +12,20 @@ namespace nb = nanobind;
 
 namespace relayout::python {
 
-bool Watched::go_on(int64_t done, int64_t total) {
-  const bool watched = progress_.is_valid() && !progress_.is_none();
+bool Watched::go_on(int64_t done, int64_t total) { return look(progress_.watched(), done, total); }
+bool Watched::go_on() { return look(false, 0, 0); }
+
+bool Watched::look(bool tell, int64_t done, int64_t total) {
+  if (failed_) return false;
   const auto now = std::chrono::steady_clock::now();
-  if (!watched && now - looked_ < std::chrono::milliseconds(100)) return true;
+  if (!tell && now - looked_ < std::chrono::milliseconds(100)) return true;
   looked_ = now;
   PyEval_RestoreThread(state_);
   failed_ = PyErr_CheckSignals() != 0;
-  if (watched && !failed_) {
+  if (tell && !failed_) {
     PyObject* answer =
-        PyObject_CallFunction(progress_.ptr(), "LL", static_cast<long long>(done), static_cast<long long>(total));
+        PyObject_CallFunction(progress_.function.ptr(), "LL", static_cast<long long>(progress_.part * total + done),
+                              static_cast<long long>(progress_.parts * total));
     failed_ = answer == nullptr;
     Py_XDECREF(answer);
   }
@@ -35,12 +39,11 @@ void Watched::finish() {
   if (failed_) throw nb::python_error();
 }
 
-void run_plan(const Plan& plan, const void* src, void* dst, int threads, int64_t bytes, nb::handle progress) {
-  const bool watched = progress.is_valid() && !progress.is_none();
+void run_plan(const Plan& plan, const void* src, void* dst, int threads, int64_t bytes, const Progress& progress) {
   const cpu::RunOptions options{.threads = threads};
   const cpu::PartOptions parts;
   // A source may be larger than its destination, though hardly ever by so much.
-  if (!watched && bytes < parts.bytes / 4) {
+  if (!progress.watched() && bytes < parts.bytes / 4) {
     const ReleasedGil released(bytes);
     cpu::run(plan, src, dst, options);
     return;
@@ -49,6 +52,14 @@ void run_plan(const Plan& plan, const void* src, void* dst, int threads, int64_t
   cpu::run_in_parts(plan, src, dst, options, parts,
                     [&](int64_t done, int64_t total) { return work.go_on(done, total); });
   work.finish();
+}
+
+void commit(TensorWriter& writer, Watched& work) {
+  try {
+    writer.commit([&](int64_t, int64_t) { return work.go_on(); });
+  } catch (const Error&) {
+    if (!work.failed()) throw;
+  }
 }
 
 bool copy_bytes(void* dst, const void* src, int64_t bytes, Watched& work) {

@@ -30,7 +30,7 @@ def test_a_wrong_value_is_found(monkeypatch):
 
     def reads_wrong(change):
         monkeypatch.setattr(fuzz_files.relayout._tensor.Tensor, "array",
-                            lambda self, dtype=None: change(array(self, dtype)))
+                            lambda self, dtype=None, **how: change(array(self, dtype, **how)))
         return fuzz_files.run(900, 7)[1]
 
     assert not reads_wrong(lambda x: x)

@@ -40,6 +40,7 @@ def interrupt():
 
 
 big[:STEP] = 255
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background may ignore it
 threading.Thread(target=interrupt).start()
 try:
     {call}

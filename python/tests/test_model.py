@@ -1,5 +1,7 @@
 """Models: plan() and run() on small .onnx files, against the same computation in NumPy."""
 import os
+import pickle
+import signal
 import sys
 import threading
 
@@ -51,11 +53,20 @@ def path(tmp_path_factory):
     return where
 
 
+#: Of a machine of two cores. With them no test but one measures, which takes long where the machine is busy.
+SPEEDS = {"flops_per_us": 1e5, "near_bytes_per_us": 4e4, "cache_bytes_per_us": 2e4, "memory_bytes_per_us": 1e4,
+          "call_us": 1.0, "step_us": 0.5}
+
+
+def planned(path, **how):
+    return relayout.plan(path, speeds=SPEEDS, **how)
+
+
 @pytest.fixture(scope="module")
 def net(path):
-    """One plan for most tests: the machine is measured for it, which takes seconds where the machine is busy."""
+    """One plan for most tests."""
     try:
-        return relayout.plan(path)
+        return planned(path)
     except relayout.UnsupportedError as error:
         if "this build lacks" in str(error):
             pytest.skip(str(error))
@@ -90,13 +101,69 @@ def test_inputs_of_any_strides_and_types(net, path):
                  np.broadcast_to(x[:1], x.shape), x.astype("f8"), x.astype("f2")):
         check(net.run(view), view.astype("f4")) if view.dtype != np.float16 else net.run(view)
     whole = RNG.integers(0, 255, x.shape).astype("u1")
-    scaled = relayout.plan(path, input_scale=1 / 255)
+    scaled = planned(path, input_scale=1 / 255)
     check(scaled.run(whole), whole / np.float32(255))
 
 
-def test_run_plans_a_file(net, path):
+def test_run_plans_a_file_for_the_machine_that_is_measured(net, path):
+    """The one test that measures. Where other work disturbs it, the plan says so."""
     x = random_x()
-    check(relayout.run(os.fsencode(path), x), x)
+    measured = relayout.plan(os.fsencode(path))
+    check(measured.run(x), x)
+    assert set(measured.speeds) == set(SPEEDS) and measured.speeds["flops_per_us"] > 0
+    if not any("busy" in text for text in measured.warnings):
+        again = relayout.plan(path, speeds=measured.speeds)
+        assert again.speeds == measured.speeds and again.cost_us == measured.cost_us and str(again) == str(measured)
+        check(relayout.run(path, x), x)               # by what was measured before
+
+
+def test_speeds_that_are_given(net, path):
+    assert net.speeds == SPEEDS
+    slow = relayout.plan(path, speeds={**SPEEDS, "call_us": 500.0})
+    assert slow.primitives_us > net.primitives_us + 400 and not slow.warnings
+    wrong = [{}, {**SPEEDS, "other": 1.0}, {key: SPEEDS[key] for key in list(SPEEDS)[1:]}, {**SPEEDS, "step_us": 0.0},
+             {**SPEEDS, "call_us": 1e9}, {**SPEEDS, "flops_per_us": float("inf")}, {**SPEEDS, "flops_per_us": -1.0}]
+    for speeds in wrong:
+        with pytest.raises(relayout.InvalidArgumentError, match="speeds"):
+            relayout.plan(path, speeds=speeds)
+    for speeds in (3, {**SPEEDS, "call_us": "fast"}):
+        with pytest.raises(TypeError):
+            relayout.plan(path, speeds=speeds)
+
+
+def test_progress_counts_primitives_and_reorders(net):
+    x, said = random_x(), []
+    check(net.run(x, progress=lambda done, total: said.append((done, total))), x)
+    done = [done for done, _ in said]
+    assert done == sorted(set(done)) and len(done) > len(net.nodes) and done[0] == 0
+    assert {total for _, total in said} == {done[-1]}
+
+    def stop(done, total):
+        raise StopIteration(done)
+
+    with pytest.raises(StopIteration):
+        relayout.run(net, x, progress=stop)
+    check(net.run(x), x)                               # the model is as it was
+
+
+def test_an_interrupt_ends_running(net):
+    x = random_x()
+    # A shell lets what it starts in the background ignore SIGINT.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        net.run(x, progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    signal.signal(signal.SIGINT, previous)
+    check(net.run(x), x)
+
+
+def test_a_model_is_pickled_by_what_made_it(net, path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    relative = planned(path.name, input_scale=0.5)
+    monkeypatch.chdir("/")
+    again = pickle.loads(pickle.dumps(relative))
+    assert str(again) == str(relative) and again.speeds == SPEEDS
+    x = random_x()
+    assert all(np.array_equal(got, again.run(x)[name]) for name, got in relative.run(x).items())
 
 
 def test_outputs_are_of_the_callers_library(net):
@@ -147,19 +214,19 @@ def test_wrong_inputs(net):
 def test_wrong_files(net, tmp_path):
     good = net_bytes()
     with pytest.raises(relayout.FileError):
-        relayout.plan(tmp_path / "none.onnx")
+        planned(tmp_path / "none.onnx")
     unknown = tmp_path / "unknown.onnx"
     unknown.write_bytes(model([node("Nonsense", ["x"], ["y"])], {"x": (1,)}, {"y": (1,)}))
     with pytest.raises(relayout.UnsupportedError, match="Nonsense"):
-        relayout.plan(unknown)
+        planned(unknown)
     broken = tmp_path / "broken.onnx"
     for length in range(1, len(good), 97):
         broken.write_bytes(good[:length])
         with pytest.raises(relayout.Error) as caught:
-            relayout.plan(broken)
+            planned(broken)
         assert not isinstance(caught.value, relayout.InternalError)
     with pytest.raises(TypeError):
-        relayout.plan(7)
+        planned(7)
 
 
 CORPUS = os.path.join(os.path.dirname(__file__), "../../tests/fuzz/corpus/onnx")
@@ -173,7 +240,7 @@ def test_models_of_the_repository(net, name):
     where = os.path.join(CORPUS, name + ".onnx")
     if not os.path.exists(where):
         pytest.skip("the repository is not there")
-    plan = relayout.plan(where)
+    plan = planned(where)
     x = RNG.normal(0, 1, plan.inputs[0].dims).astype("f4")
     got = plan.run(x)
     assert np.allclose(next(iter(got.values())), REFERENCES[name](x), atol=1e-5)

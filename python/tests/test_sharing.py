@@ -1,4 +1,6 @@
 """Whether arrays share memory, and whether they lie channels-last: compared with NumPy's and PyTorch's answers."""
+import copy
+import pickle
 import random
 
 import numpy as np
@@ -66,6 +68,35 @@ def test_layouts_of_arrays_do_not_answer_for_arrays():
     assert whole[::2].overlaps(whole[1::2]) is False       # both are views of one layout
     assert relayout.layout("strides:2", (3,)).overlaps(relayout.layout("strides:2@1", (3,))) is False
     assert relayout.layout_of(b[2:3].reshape(()), base=b).offset0 == 2
+
+
+def test_views_of_layouts_of_arrays_do_not_answer_either():
+    b = np.zeros((4, 10))
+    one, two = relayout.layout_of(b[::2]), relayout.layout_of(b[1::2])
+    views = [lambda l: l.permute(1, 0), lambda l: l.transpose(0, 1), lambda l: l[:1], lambda l: l[0],
+             lambda l: l[..., None], lambda l: l.flip(1), lambda l: l.narrow(1, 2, 3), lambda l: l.select(0, 1),
+             lambda l: l.flatten(1, 1),
+             lambda l: l[:, :1].expand(2, 7), lambda l: l[:1].squeeze(), lambda l: l[:1].squeeze(0),
+             lambda l: l.unsqueeze(0), lambda l: l.split(1, (2, 5)), lambda l: l.merge(0, 1),
+             lambda l: l.unfold(1, 3, 2),
+             lambda l: l.diagonal(), lambda l: l.as_strided((2,), (1,), 0), lambda l: l.submemory((1, 2), (0, 0)),
+             lambda l: l.canonical(), lambda l: l.permute(1, 0)[2:].flip(0), lambda l: l.view(2, 5, 2), copy.copy,
+             copy.deepcopy, lambda l: pickle.loads(pickle.dumps(l))]
+    assert len(views) > 20
+    for view in views:
+        for pair in ((view(one), two), (one, view(two)), (view(one), view(two))):
+            with pytest.raises(relayout.InvalidArgumentError, match=r"relayout.overlaps\(x, y\)"):
+                pair[0].overlaps(pair[1])
+    # Of one array's layout all views count from one address, and so do layouts of one base.
+    assert copy.copy(one).overlaps(copy.deepcopy(one)) and one[:, 2:].permute(1, 0).overlaps(one.flip(0))
+    assert not one[0].overlaps(one[1])
+    based = [relayout.layout_of(x, base=b) for x in (b[::2], b[1::2])]
+    assert based[0].permute(1, 0).overlaps(based[1][:1]) is False and based[0][1:].overlaps(based[0]) is True
+    with pytest.raises(relayout.InvalidArgumentError, match=r"relayout.overlaps\(x, y\)"):
+        based[0].overlaps(one)                        # one counts from b, the other from the array
+    assert pickle.loads(pickle.dumps(based[0])).overlaps(based[1]) is False
+    plain = relayout.layout("ab", (4, 10))
+    assert plain.overlaps(one) and plain[:1].overlaps(based[1]) is False
 
 
 def test_what_base_cannot_be():

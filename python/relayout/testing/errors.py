@@ -12,9 +12,15 @@ from typing import Any
 class NondeterministicError(AssertionError):
     """The function gives different results for the same contiguous arguments, so layouts cannot be judged."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
 
 class LayoutDifference(AssertionError):
     """Arrays as they are give something else than contiguous copies of them."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
 
 
 class LayoutError(AssertionError):
