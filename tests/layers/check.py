@@ -88,7 +88,7 @@ FOREIGN = {
     "onnx/": "ONNX", "google/protobuf": "ONNX", "CL/": "OpenCL", "cuda": "CUDA", "CLI/": "CLI11", "fmt/": "fmt",
 }
 FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
-              "graph": {"ONNX"}, "execute": {"oneDNN"},
+              "graph": {"ONNX"}, "execute": {"oneDNN", "Highway"},
               "interop": {"libpng", "libjpeg", "libzip", "zlib", "nlohmann-json", "oneDNN"}}
 
 # Foreign systems that only one subfolder may use.

@@ -49,7 +49,7 @@ class GradientExecutable : public Executable {
 };
 
 template <typename Function>
-std::unique_ptr<Executable> made(const OwnRequest& r, const Function& function) {
+std::unique_ptr<Executable> gradient_by(const OwnRequest& r, const Function& function) {
   return std::make_unique<GradientExecutable<Function>>(r, function);
 }
 
@@ -64,8 +64,8 @@ std::unique_ptr<Executable> make_pointwise(const OwnRequest& r) {
   const auto& a = r.node.as<graph::EltwiseAttributes>();
   switch (a.algorithm) {
     case EltwiseAlgorithm::hardsigmoid:
-      return made(r, Hardsigmoid{static_cast<float>(a.alpha), static_cast<float>(a.beta)});
-    case EltwiseAlgorithm::erf: return made(r, Erf{});
+      return gradient_by(r, Hardsigmoid{static_cast<float>(a.alpha), static_cast<float>(a.beta)});
+    case EltwiseAlgorithm::erf: return gradient_by(r, Erf{});
     default: return nullptr;
   }
 }

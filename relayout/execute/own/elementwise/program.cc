@@ -16,7 +16,7 @@ namespace {
 /// Values of a chunk: of four operands, 16 KiB.
 constexpr int64_t kChunk = 1024;
 /// A thread gets at least as many elements as it computes in some ten microseconds.
-constexpr int64_t kGrain = 1 << 14;
+constexpr int64_t kChunksGrain = 1 << 14;
 
 /// An axis of a chunk, as one operand sees it.
 struct Step {
@@ -122,7 +122,7 @@ class ProgramExecutable : public graph::Executable {
     }
     int64_t elements = 1;
     for (const Job& job : jobs_) elements = std::max(elements, job.inner * job.rows);
-    grain_ = std::max<int64_t>(1, kGrain / elements);
+    grain_ = std::max<int64_t>(1, kChunksGrain / elements);
   }
 
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
