@@ -7,7 +7,10 @@
 //
 //     forward     sums of d and d d, centre = any element;     dst = a d + c, centre = the mean
 //                 (again, from the mean, where that element lies so far from it that digits of the variance are lost)
-//     backward    sums of dy and dy d, centre = the mean;      diff_src = a dy + b d + c
+//     backward    sums of dy and dy d, centre = the mean;      diff_src = a (dy - c) + b d, c = the mean of dy
+//
+// The mean of dy is subtracted before anything is rounded to a product, because both may be nearly the same: where a
+// channel has one element the result is 0, as it should be, and not a rounding error times the inverse deviation.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -51,7 +54,8 @@ Four load(const float* at) {
 }
 void store(float* at, const Four& value) { std::memcpy(at, &value, sizeof value); }
 
-/// Arrays with an entry for each lane: the result is a d + c forward and a dy + b d + c backward, with d = x - centre.
+/// Arrays with an entry for each lane: the result is a d + c forward and a (dy - c) + b d backward, with d = x -
+/// centre.
 struct Factors {
   const float *centre, *a, *b, *c;
 };
@@ -92,7 +96,7 @@ void apply(const float* x, const float* diff, int64_t step, float* y, int64_t y_
   if constexpr (W == 1) {
     for (int64_t p = 0; p < places; ++p) {
       const float d = x[p * step] - f.centre[0];
-      y[p * y_step] = diff ? f.a[0] * diff[p * step] + f.b[0] * d + f.c[0] : f.a[0] * d + f.c[0];
+      y[p * y_step] = diff ? f.a[0] * (diff[p * step] - f.c[0]) + f.b[0] * d : f.a[0] * d + f.c[0];
     }
   } else {
     Four k[kFours<W>], a[kFours<W>], b[kFours<W>], c[kFours<W>];
@@ -105,7 +109,8 @@ void apply(const float* x, const float* diff, int64_t step, float* y, int64_t y_
     for (int64_t p = 0; p < places; ++p) {
       for (int i = 0; i < kFours<W>; ++i) {
         const Four d = load(x + p * step + 4 * i) - k[i];
-        store(y + p * y_step + 4 * i, diff ? a[i] * load(diff + p * step + 4 * i) + b[i] * d + c[i] : a[i] * d + c[i]);
+        store(y + p * y_step + 4 * i,
+              diff ? a[i] * (load(diff + p * step + 4 * i) - c[i]) + b[i] * d : a[i] * d + c[i]);
       }
     }
   }
@@ -295,7 +300,7 @@ class BatchNormalizationExecutable : public Executable {
         if (call.results[1]) call.results[1][c] = static_cast<float>(sum);
         a_[at(c)] = static_cast<float>(scale * inverse);
         b_[at(c)] = static_cast<float>(-scale * inverse * inverse * inverse * product / count);
-        c_[at(c)] = static_cast<float>(-scale * inverse * sum / count);
+        c_[at(c)] = static_cast<float>(sum / count);
       }
     }
   }

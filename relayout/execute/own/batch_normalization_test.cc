@@ -2,6 +2,7 @@
 // implementation and every pair of layouts. (onednn/backend_test.cc has small shapes of every rank.)
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "relayout/core/format.h"
@@ -117,6 +118,43 @@ TEST(OwnBatchNormalization, ChannelsThatBeginWithAnOutlier) {
     };
     expect_variance(tag, value, 1e-5);
   }
+}
+
+// With one element a channel the gradient of the source is 0: the element is its own mean, and so is its gradient. A
+// rounding error would be multiplied by the inverse deviation, 1 / sqrt(epsilon), and by that of each layer before.
+TEST(OwnBatchNormalization, ChannelsOfOneElementHaveNoGradient) {
+  const Pair pair = pair_of({1, 20, 1, 1}, true, true);
+  const auto backend = onednn_backend(1);
+  Random random(4);
+  const auto drawn = [&](double low, double high) {
+    std::vector<float> out(32, 0.0F);  // nChw16c has 32 places
+    std::generate_n(out.begin(), 20, [&] { return static_cast<float>(random.real(low, high)); });
+    return out;
+  };
+  int tried = 0;
+  for (const char* tag : {"nchw", "nChw16c"}) {
+    const Layout layout = Format::parse(tag).bind({1, 20, 1, 1});
+    std::vector<graph::LayoutRequest> sources(5);
+    sources[0] = sources[4] = layout;
+    for (const graph::Implementation& implementation : backend->implementations(
+             pair.graph, pair.backward, sources, std::vector<graph::LayoutRequest>{layout}, nullptr)) {
+      if (implementation.name != "relayout:batch_normalization" || implementation.src[0] != layout ||
+          implementation.src[4] != layout || implementation.dst[0] != layout)
+        continue;
+      ++tried;
+      const std::vector<float> x = drawn(-3, 3), scale = drawn(0.5, 2), variance(20, 0.0F), diff = drawn(-9, 9);
+      std::vector<float> diff_x(32, -1.0F), diff_scale(20), diff_shift(20);
+      const std::vector<const void*> src{x.data(), scale.data(), x.data(), variance.data(), diff.data()};
+      const std::vector<void*> dst{diff_x.data(), diff_scale.data(), diff_shift.data()};
+      backend->make(pair.graph, pair.backward, implementation, nullptr, nullptr)->run(src, dst);
+      for (std::size_t c = 0; c < 20; ++c) {
+        EXPECT_EQ(diff_x[c], 0) << tag << " " << c;
+        EXPECT_EQ(diff_scale[c], 0) << tag << " " << c;
+        EXPECT_EQ(diff_shift[c], diff[c]) << tag << " " << c;
+      }
+    }
+  }
+  EXPECT_GE(tried, 2);
 }
 
 }  // namespace
