@@ -81,9 +81,20 @@ inline bool is_integer(DType dtype) {
 /// Bytes that hold `elements` elements (rounded up to whole bytes), or nothing on overflow.
 std::optional<int64_t> bytes_for(DType dtype, int64_t elements);
 
-/// The type of that name, or Error{parse} that lists the names.
+/// The type that a text means, of the names that people type. In this order it is read as
+///
+///     a name above              f32, bf16, f8_e4m3, s8, bool, u4
+///     a code of NumPy           <f4, |i1, =u2, |b1, ? behind a mark; its number counts bytes. >f4 is refused, as types
+///                               here are the machine's own
+///     a word                    half, single, double, short, ushort, long (64 bits), ulong, ubyte, bool_, boolean
+///     a kind and its bits       float32, fp16, f64; bfloat16; int4, sint8, i32; uint8; float8_e4m3fn, e5m2
+///
+/// the last two in small or capital letters, and behind a module: torch.float16, np.uint8, numpy., ml_dtypes., jnp.,
+/// jax.numpy. What means two types is refused with both: float, int and byte without their module (torch.float is f32,
+/// torch.int s32, torch.byte u8, np.byte s8), and i4, i8, f4 and f8, which count bits to some and bytes to NumPy. int4
+/// and s4 are elements of 4 bits, and u4 and u8 names above. Error{parse} lists the names, and suggests one that is near.
 DType parse_dtype(std::string_view text);
-/// The type of that name, or nothing.
+/// The type of a name above, exactly as name() has it, or nothing.
 std::optional<DType> find_dtype(std::string_view text);
 /// All types, in declaration order.
 std::span<const DType> all_dtypes();

@@ -27,7 +27,8 @@ TEST(DTypeNames, OurNamesMeanThemselves) {
 
 TEST(DTypeNames, NamesOfOtherSystemsAreUnderstood) {
   const std::pair<DType, std::vector<const char*>> kNames[] = {
-      {DType::f64, {"float64", "double", "fp64", "F64", "torch.double", "<f8", "=f8", "np.float64"}},
+      {DType::f64,
+       {"float64", "double", "fp64", "F64", "torch.double", "<f8", "=f8", "np.float64", "jax.numpy.float64"}},
       {DType::f32, {"float32", "single", "fp32", "Float32", "torch.float", "torch.float32", "<f4", "|f4"}},
       {DType::f16, {"float16", "half", "fp16", "FP16", "torch.half", "numpy.float16", "<f2"}},
       {DType::bf16, {"bfloat16", "BF16", "torch.bfloat16", "ml_dtypes.bfloat16", "jnp.bfloat16"}},
@@ -36,12 +37,12 @@ TEST(DTypeNames, NamesOfOtherSystemsAreUnderstood) {
       {DType::s64, {"int64", "i64", "I64", "long", "torch.long", "<i8"}},
       {DType::s32, {"int32", "i32", "torch.int", "<i4"}},
       {DType::s16, {"int16", "i16", "short", "<i2"}},
-      {DType::s8, {"int8", "torch.int8", "np.byte", "numpy.byte", "|i1", ">i1"}},
+      {DType::s8, {"int8", "sint8", "torch.int8", "np.byte", "numpy.byte", "|i1", ">i1"}},
       {DType::u64, {"uint64", "U64", "<u8"}},
       {DType::u32, {"uint32", "<u4"}},
-      {DType::u16, {"uint16", "ushort", "<u2"}},
+      {DType::u16, {"uint16", "ushort", "<u2", "=u2"}},
       {DType::u8, {"uint8", "ubyte", "U8", "torch.uint8", "torch.byte", "|u1"}},
-      {DType::boolean, {"bool_", "bool8", "BOOL", "torch.bool", "|b1"}},
+      {DType::boolean, {"bool_", "bool8", "boolean", "BOOL", "torch.bool", "|b1", "|?"}},
       {DType::s4, {"int4", "torch.int4", "ml_dtypes.int4", "S4"}},
       {DType::u4, {"uint4", "U4"}},
   };
