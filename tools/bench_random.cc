@@ -20,9 +20,8 @@ std::optional<bench::RandomKind> kind_argument(const RandomFlags& flags) {
   const auto kind = bench::find_random_kind(*flags.kind);
   if (kind) return kind;
   const auto known = bench::random_kind_names();
-  const std::string_view near = nearest(*flags.kind, known);
   usage_error(fmt::format("--kind {}: it must be one of {}{}", escaped(*flags.kind), fmt::join(known, ", "),
-                          near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+                          did_you_mean(*flags.kind, known)),
               "--kind", escaped(*flags.kind));
 }
 

@@ -21,9 +21,8 @@ std::vector<std::string_view> known_systems() {
 void check_system(const std::string& system) {
   const std::vector<std::string_view> known = known_systems();
   if (std::ranges::find(known, system) != known.end()) return;
-  const std::string_view near = nearest(system, known);
   usage_error(fmt::format("--as: no system is called \"{}\"; there are {}{}", escaped(system), fmt::join(known, ", "),
-                          near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+                          did_you_mean(system, known)),
               "--as", escaped(system), fmt::format("{}", fmt::join(known, ", ")));
 }
 

@@ -157,8 +157,7 @@ DType parse_dtype(std::string_view text) {
   if (found.refusal.empty()) {
     const std::vector<std::string> all = names_understood();
     const std::vector<std::string_view> views(all.begin(), all.end());
-    if (const std::string_view near = nearest(text, views); !near.empty())
-      found.refusal = "; did you mean " + std::string(near) + "?";
+    found.refusal = did_you_mean(text, views);
   }
   throw Error(ErrorCode::parse, "dtype: unknown type \"" + escaped(text) + "\"; known are " + known + found.refusal,
               "dtype", escaped(text), known);

@@ -42,4 +42,9 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
   return best;
 }
 
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> names) {
+  const std::string_view near = nearest(text, names);
+  return near.empty() ? "" : "; did you mean " + std::string(near) + "?";
+}
+
 }  // namespace relayout

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "relayout/cxx20.h"
@@ -11,5 +12,8 @@ namespace relayout {
 /// The name that the fewest inserted, deleted and replaced letters lead to, case aside; the first of several. Empty
 /// where no name is near: up to a third of the letters may be wrong, and three at most.
 std::string_view nearest(std::string_view text, std::span<const std::string_view> names);
+
+/// "; did you mean NAME?" for the end of an error that lists the names; "" where none is near.
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> names);
 
 }  // namespace relayout

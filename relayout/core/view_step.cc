@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "relayout/core/nearest.h"
 #include "relayout/core/view.h"
 
 namespace relayout {
@@ -148,7 +149,11 @@ struct ViewReader {
     while (at < text.size() && ((text[at] >= 'a' && text[at] <= 'z') || text[at] == '_')) ++at;
     ViewStep out{std::string(text.substr(start, at - start)), {}, {}};
     const ViewRule* rule = find_rule(out.name);
-    if (rule == nullptr) fail(start, "no view of this name; the views are " + all_names());
+    if (rule == nullptr) {
+      std::vector<std::string_view> names;
+      for (const ViewRule& known : kRules) names.push_back(known.name);
+      fail(start, "no view of this name; the views are " + all_names() + did_you_mean(out.name, names));
+    }
     if (at >= text.size() || text[at] != '(') fail(at, "expected '('; the view is written " + std::string(rule->form));
     do {
       const std::size_t from = ++at;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "relayout/core/nearest.h"
 #include "relayout/interop/c_function.h"
 #include "relayout/interop/cudnn.h"
 #include "relayout/interop/cute.h"
@@ -73,7 +74,8 @@ Spelling spelling(std::string_view system, const TensorDesc& desc, std::string_v
   if (found == std::end(kSystems)) {
     std::string list;
     for (const std::string_view name : kNames) list += (list.empty() ? "" : ", ") + std::string(name);
-    throw Error(ErrorCode::invalid_argument, "no system is called \"" + escaped(system) + "\"; there are " + list,
+    throw Error(ErrorCode::invalid_argument,
+                "no system is called \"" + escaped(system) + "\"; there are " + list + did_you_mean(system, kNames),
                 "system", escaped(system), list);
   }
   Spelling out{found->name};

@@ -30,7 +30,7 @@ std::span<const std::string_view> systems();
 
 /// A layout in the words of one system. `letters` name the dims, as Format::dim_names() gives them, for C's parameters
 /// and TVM's axes; without them these are i0, i1, ... and those of activations. Error{invalid_argument} lists the
-/// systems where there is none of this name.
+/// systems where there is none of this name, and suggests one that is near.
 Spelling spelling(std::string_view system, const TensorDesc& desc, std::string_view letters = {});
 
 }  // namespace relayout

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "relayout/core/nearest.h"
 #include "relayout/interop/mace.h"
 
 namespace relayout::opencl {
@@ -71,12 +72,15 @@ int64_t texel_bytes(ChannelType type) { return kLanes * bits(lane_dtype(type)) /
 
 ChannelType parse_channel_type(std::string_view text) {
   std::string known;
+  std::vector<std::string_view> names;
   for (const ChannelRow& one : kRows) {
     if (!text.empty() && (text == one.name || text == one.mace || text == one.cl_name)) return one.type;
     known += (known.empty() ? "" : ", ") + std::string(one.name);
+    for (const std::string_view each : {one.name, one.mace, one.cl_name}) names.push_back(each);
   }
-  throw Error(ErrorCode::parse, "channel type: \"" + escaped(text) + "\" is none; there are " + known, "channel",
-              escaped(text), known);
+  throw Error(ErrorCode::parse,
+              "channel type: \"" + escaped(text) + "\" is none; there are " + known + did_you_mean(text, names),
+              "channel", escaped(text), known);
 }
 
 ChannelType default_channel_type(DType dtype) {

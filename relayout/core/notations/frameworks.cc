@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "relayout/core/format.h"
+#include "relayout/core/nearest.h"
 #include "relayout/core/notations/notation.h"
 #include "relayout/core/tag_names.h"
 
@@ -52,8 +53,12 @@ Spelled read_name(NotationText& text, std::string_view system, std::span<const N
   const auto found = std::ranges::find(names, word, &Name::name);
   if (found == names.end()) {
     std::string list;
-    for (const Name& name : names) list += (list.empty() ? "" : ", ") + std::string(name.name);
-    text.fail(at, std::string(system) + " has no such format; there are " + list);
+    std::vector<std::string_view> known;
+    for (const Name& name : names) {
+      list += (list.empty() ? "" : ", ") + std::string(name.name);
+      known.push_back(name.name);
+    }
+    text.fail(at, std::string(system) + " has no such format; there are " + list + did_you_mean(word, known));
   }
   Spelled out;
   out.tag = found->tag;
