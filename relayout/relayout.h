@@ -16,6 +16,7 @@
 #include "relayout/core/runs.h"
 #include "relayout/core/view.h"
 #include "relayout/core/view_step.h"
+#include "relayout/cpu/arrays.h"
 #include "relayout/cpu/in_place.h"
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/parts.h"

@@ -15,17 +15,24 @@ namespace {
 
 }  // namespace
 
-void throw_too_many(const std::string& what, const Dims& sizes, const Dims& dims, const std::string& why) {
+int largest_dim(const Dims& sizes) { return static_cast<int>(std::ranges::max_element(sizes) - sizes.begin()); }
+
+std::string largest_dim_text(const Dims& sizes, const Dims& dims) {
+  const int worst = largest_dim(sizes);
+  const std::string padded = sizes[worst] == dims[worst] ? "" : ", padded to " + std::to_string(sizes[worst]);
+  return "dim " + std::to_string(worst) + " (" + std::to_string(dims[worst]) + padded + ") is the largest";
+}
+
+void throw_too_many(const std::string& what, const Dims& sizes, const Dims& dims, const std::string& why,
+                    std::string_view list) {
   if (dims.empty()) {
     throw_named(what + join(sizes, " x ") + (sizes.empty() ? "" : " ") + why +
                     "; a scalar is one element, and the others are its padding",
                 "padding", join(sizes));
   }
-  const auto worst = static_cast<int>(std::ranges::max_element(sizes) - sizes.begin());
-  const std::string padded = sizes[worst] == dims[worst] ? "" : ", padded to " + std::to_string(sizes[worst]);
-  throw_named(what + join(sizes, " x ") + " " + why + "; dim " + std::to_string(worst) + " (" +
-                  std::to_string(dims[worst]) + padded + ") is the largest",
-              "dims[" + std::to_string(worst) + "]", dims[worst]);
+  const int worst = largest_dim(sizes);
+  throw_named(what + join(sizes, " x ") + " " + why + "; " + largest_dim_text(sizes, dims),
+              std::string(list) + "[" + std::to_string(worst) + "]", dims[worst]);
 }
 
 void throw_too_far(const std::string& what, const Dims& dims, const std::vector<std::span<const Digit>>& digits,

@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "relayout/core/elements.h"
+#include "relayout/cpu/arrays.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/reorder/plan.h"
 
@@ -23,5 +25,14 @@ struct PartOptions {
 /// for each other, some microseconds.
 bool run_in_parts(const Plan& plan, const void* src, void* dst, const RunOptions& options, const PartOptions& parts,
                   const std::function<bool(int64_t done, int64_t total)>& go_on);
+/// The checked form, as that of run() in reorder.h, with its errors.
+bool run_in_parts(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options,
+                  const PartOptions& parts, const std::function<bool(int64_t done, int64_t total)>& go_on);
+template <typename Src, typename Dst>
+requires ArrayAmongRanges<Src, Dst>
+bool run_in_parts(const Plan& plan, Src& src, Dst& dst, const RunOptions& options, const PartOptions& parts,
+                  const std::function<bool(int64_t done, int64_t total)>& go_on) {
+  return run_in_parts(plan, ConstElements(src), Elements(dst), options, parts, go_on);
+}
 
 }  // namespace relayout::cpu

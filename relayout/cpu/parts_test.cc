@@ -133,5 +133,20 @@ TEST(Parts, OfNothingAreOneCall) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(Parts, TakesTypedElements) {
+  const TensorDesc src = test::desc("ab", {3, 5}), dst = test::desc("ba", {3, 5});
+  const std::vector<float> in{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  std::vector<float> out(15);
+  const auto go_on = [](int64_t, int64_t) { return true; };
+  EXPECT_TRUE(run_in_parts(make_plan(src, dst), in, out, {}, {}, go_on));
+  EXPECT_EQ(out[1], 5);
+  std::vector<int32_t> integers(15);
+  float few[14] = {};
+  EXPECT_EQ(test::code_of([&] { run_in_parts(make_plan(src, dst), in, integers, {}, {}, go_on); }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(test::code_of([&] { run_in_parts(make_plan(src, dst), in, few, {}, {}, go_on); }),
+            ErrorCode::buffer_too_small);
+}
+
 }  // namespace
 }  // namespace relayout::cpu

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "relayout/core/wide.h"
+#include "relayout/cpu/buffers.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/runners/runner.h"
@@ -148,18 +149,29 @@ bool run_in_parts(const Plan& plan, const void* src, void* dst, const RunOptions
          fills.run(options, rounds(fills.bytes()), [&](int64_t done) { return go_on(moved + done, total); });
 }
 
-void run(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options) {
-  const TensorDesc &src_desc = plan.src(), &dst_desc = plan.dst();
+BothBytes checked_buffers(const TensorDesc& src_desc, const ConstElements& src, const TensorDesc& dst_desc,
+                          const Elements& dst, std::string_view operation) {
   // Only the bytes that the tensors occupy must not overlap; the rest of the buffers may.
   const auto src_used =
-      checked_bytes(src, src_desc, "reorder", "source").first(static_cast<std::size_t>(src_desc.span_bytes()));
+      checked_bytes(src, src_desc, operation, "source").first(static_cast<std::size_t>(src_desc.span_bytes()));
   const auto dst_used =
-      checked_bytes(dst, dst_desc, "reorder", "destination").first(static_cast<std::size_t>(dst_desc.span_bytes()));
+      checked_bytes(dst, dst_desc, operation, "destination").first(static_cast<std::size_t>(dst_desc.span_bytes()));
   if (overlap(src_used, dst_used)) {
-    throw Error(ErrorCode::overlap, "reorder: source and destination share memory", "dst",
+    throw Error(ErrorCode::overlap, std::string(operation) + ": source and destination share memory", "dst",
                 std::to_string(dst_used.size()) + " bytes", "disjoint buffers");
   }
-  run(plan, src_used.data(), dst_used.data(), options);
+  return {src_used.data(), dst_used.data()};
+}
+
+void run(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options) {
+  const BothBytes both = checked_buffers(plan.src(), src, plan.dst(), dst, "reorder");
+  run(plan, both.src, both.dst, options);
+}
+
+bool run_in_parts(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options,
+                  const PartOptions& parts, const std::function<bool(int64_t, int64_t)>& go_on) {
+  const BothBytes both = checked_buffers(plan.src(), src, plan.dst(), dst, "reorder");
+  return run_in_parts(plan, both.src, both.dst, options, parts, go_on);
 }
 
 void reorder(const TensorDesc& src_desc, const ConstElements& src, const TensorDesc& dst_desc, const Elements& dst,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "relayout/core/elements.h"
+#include "relayout/cpu/arrays.h"
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/reorder/plan.h"
@@ -33,6 +34,12 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
 /// invalid_argument where elements are of another type than the plan's side, with both types; buffer_too_small gives
 /// need and have in bytes; overlap where the buffers share memory.
 void run(const Plan& plan, const ConstElements& src, const Elements& dst, const RunOptions& options = {});
+/// The same for arrays, as `float x[2][3]`.
+template <typename Src, typename Dst>
+requires ArrayAmongRanges<Src, Dst>
+void run(const Plan& plan, Src& src, Dst& dst, const RunOptions& options = {}) {
+  run(plan, ConstElements(src), Elements(dst), options);
+}
 
 /// Takes the plan from the plan cache (below), which makes it the first time, and runs it in the checked form. Errors:
 /// those of run() and of Plan::make.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "relayout/cpu/buffers.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/stopwatch.h"
@@ -203,8 +204,19 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
   return out;
 }
 
+Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const ConstElements& src_data,
+           const Elements& dst_data, const TuneOptions& options) {
+  const BothBytes both = checked_buffers(src, src_data, dst, dst_data, "tune");
+  return tune(src, dst, attributes, both.src, both.dst, options);
+}
+
 Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
                    void* dst_data, const TuneOptions& options) {
+  return tune(src, dst, attributes, src_data, dst_data, options).plan;
+}
+
+Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                   const ConstElements& src_data, const Elements& dst_data, const TuneOptions& options) {
   return tune(src, dst, attributes, src_data, dst_data, options).plan;
 }
 

@@ -3,6 +3,7 @@
 // Plan::make() estimates: it chooses by rules from sizes alone. For a reorder that runs often it can pay to try
 // what the rules might have chosen otherwise (Tuning): streaming or not, other panels, strips and prefetch distances.
 //
+//     std::vector<float> x(...), y(...);
 //     Plan plan = cpu::measured_plan(src, dst, {}, x, y, {.threads = 2, .file = "tune.txt"});
 //     cpu::run(plan, x, y, {.threads = 2});
 //
@@ -15,7 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "relayout/core/elements.h"
 #include "relayout/core/error.h"
+#include "relayout/cpu/arrays.h"
 #include "relayout/reorder/plan.h"
 
 namespace relayout::cpu {
@@ -70,9 +73,29 @@ struct Tuned {
 Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
            void* dst_data, const TuneOptions& options = {});
 
-/// The plan that tune() chooses.
+/// The checked form: takes vectors, arrays and spans, of elements or of bytes (core/elements.h). Errors: those above;
+/// invalid_argument where elements are of another type than the description's, with both types; buffer_too_small;
+/// overlap where the buffers share memory.
+Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const ConstElements& src_data,
+           const Elements& dst_data, const TuneOptions& options = {});
+template <typename Src, typename Dst>
+requires ArrayAmongRanges<Src, Dst> Tuned tune(const TensorDesc& src, const TensorDesc& dst,
+                                               const Attributes& attributes, Src& src_data, Dst& dst_data,
+                                               const TuneOptions& options = {}) {
+  return tune(src, dst, attributes, ConstElements(src_data), Elements(dst_data), options);
+}
+
+/// The plan that tune() chooses, in the same forms.
 Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
                    void* dst_data, const TuneOptions& options = {});
+Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                   const ConstElements& src_data, const Elements& dst_data, const TuneOptions& options = {});
+template <typename Src, typename Dst>
+requires ArrayAmongRanges<Src, Dst> Plan measured_plan(const TensorDesc& src, const TensorDesc& dst,
+                                                       const Attributes& attributes, Src& src_data, Dst& dst_data,
+                                                       const TuneOptions& options = {}) {
+  return measured_plan(src, dst, attributes, ConstElements(src_data), Elements(dst_data), options);
+}
 
 /// What tune() tries for such a reorder: the default first, then those that would differ from it and from each other
 /// in the blocks of a plan. Streaming is tried the other way round where both sides together take between a sixteenth

@@ -308,5 +308,27 @@ TEST(Tune, Text) {
   EXPECT_EQ(to_text({Tuning::Stream::never, 256, 64, 4096}), "stream=never panel=256 strip=64 ahead=4096");
 }
 
+TEST(Tune, TakesTypedElements) {
+  const TensorDesc src = desc("ab", {3, 5}), dst = desc("ba", {3, 5});
+  const std::vector<float> in(15, 1);
+  std::vector<float> out(15);
+  std::vector<int32_t> integers(15);
+  TuneCache cache;
+  const TuneOptions options{.cache = &cache};
+  EXPECT_EQ(tune(src, dst, {}, in, out, options).plan.explain(), Plan::make(src, dst, {}, machine()).explain());
+  EXPECT_EQ(measured_plan(src, dst, {}, in, std::span(out), options).explain(),
+            measured_plan(src, dst, {}, in.data(), out.data(), options).explain());
+  const Error type = test::error_of([&] { tune(src, dst, {}, in, integers, options); });
+  EXPECT_EQ(type.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(type.message().substr(0, 59), "tune: the destination holds elements of type s32, but its d");
+  EXPECT_EQ(test::code_of([&] { tune(src, dst, {}, std::span(in).first(14), out, options); }),
+            ErrorCode::buffer_too_small);
+  EXPECT_EQ(test::code_of([&] { measured_plan(src, dst, {}, out, out, options); }), ErrorCode::overlap);
+  float rows[3][5] = {}, few[14] = {};
+  EXPECT_EQ(measured_plan(src, dst, {}, rows, out, options).src(), src);
+  EXPECT_EQ(test::code_of([&] { tune(src, dst, {}, rows, few, options); }), ErrorCode::buffer_too_small);
+  EXPECT_EQ(test::code_of([&] { measured_plan(src, dst, {}, few, out, options); }), ErrorCode::buffer_too_small);
+}
+
 }  // namespace
 }  // namespace relayout::cpu

@@ -177,8 +177,13 @@ TensorDesc from_cudnn(const TensorDescriptor& fields) {
     const auto stride = checked_mul(fields.strides[at], vector);
     const auto extent = checked_mul(dim, d == vectorized ? vector : 1);
     if (!stride || !extent) {
-      throw Error(ErrorCode::overflow, "from_cudnn: the elements of dim " + std::to_string(d) + " overflow int64",
-                  "dims[" + std::to_string(d) + "]", std::to_string(dim), "63 bits");
+      const int64_t value = extent ? fields.strides[at] : dim;
+      throw Error(ErrorCode::overflow,
+                  std::string("from_cudnn: the ") + (extent ? "stride" : "extent") + " of dim " + std::to_string(d) +
+                      ", " + std::to_string(value) + " vectors of " + std::to_string(vector) +
+                      " elements, overflows 64 bits",
+                  (extent ? "strides[" : "dims[") + std::to_string(d) + "]", std::to_string(value),
+                  std::to_string(std::numeric_limits<int64_t>::max() / vector));
     }
     dims.push_back(*extent);
     digits.push_back(d == vectorized ? Digits{{vector, 1}, {dim, *stride}} : Digits{{dim, *stride}});

@@ -191,14 +191,20 @@ int64_t apply(const Layout& layout, int64_t i) {
                 "0 or more");
   }
   const Modes modes = coalesced(layout);
+  const int64_t given = i;
   int64_t out = 0;
   for (std::size_t k = 0; k + 1 < modes.size(); ++k) {
     out += i % modes[k].extent * modes[k].stride;
     i /= modes[k].extent;
   }
-  const auto sum = checked_add(out, product_of(i, modes.back().stride, "apply"));
-  if (!sum)
-    throw Error(ErrorCode::overflow, "cute: apply: the offset does not fit 63 bits", "i", std::to_string(i), "");
+  const int64_t outer = product_of(i, modes.back().stride, "apply");
+  const auto sum = checked_add(out, outer);
+  if (!sum) {
+    throw Error(ErrorCode::overflow,
+                "cute: apply: the offset of " + std::to_string(given) + ", " + std::to_string(out) + " + " +
+                    std::to_string(outer) + ", does not fit 63 bits",
+                "i", std::to_string(given), std::to_string(std::numeric_limits<int64_t>::max()));
+  }
   return *sum;
 }
 

@@ -113,6 +113,23 @@ Wide end_index(std::span<const uint32_t> sizes, std::span<const uint32_t> stride
   return out;
 }
 
+/// Error{overflow}: names the largest size, or the size whose stride reaches farthest.
+[[noreturn]] void refuse_size(std::span<const uint32_t> sizes, std::span<const uint32_t> strides) {
+  const auto reach = [&](std::size_t d) {
+    return strides.empty() ? uint64_t{sizes[d]} : uint64_t{sizes[d] - 1} * strides[d];
+  };
+  std::size_t worst = 0;
+  for (std::size_t d = 1; d < sizes.size(); ++d) worst = reach(d) > reach(worst) ? d : worst;
+  const std::string dim = "dim " + std::to_string(worst) + " (" + std::to_string(sizes[worst]) + ") ";
+  refuse(ErrorCode::overflow,
+         "the buffer's size does not fit 64 bits; " + dim +
+             (strides.empty() ? "is the largest"
+                              : "reaches farthest, by " + std::to_string(sizes[worst] - 1) + " x " +
+                                    std::to_string(strides[worst])),
+         "Sizes[" + std::to_string(worst) + "]", std::to_string(sizes[worst]),
+         std::to_string(std::numeric_limits<uint64_t>::max()));
+}
+
 constexpr uint64_t kMultiple = 4;
 
 /// The formula of DMLCalcBufferTensorSize in the integers that it uses.
@@ -170,9 +187,7 @@ BufferSize buffer_size(DataType type, std::span<const uint32_t> sizes, std::span
   const Wide end = end_index(sizes, strides);
   const Wide bytes = (end * element_bits + 7) / 8;
   const Wide rounded = (bytes + kMultiple - 1) / kMultiple * kMultiple;
-  if (rounded > std::numeric_limits<uint64_t>::max())
-    refuse(ErrorCode::overflow, "the buffer's size does not fit 64 bits", "TotalTensorSizeInBytes", "over 2^64",
-           std::to_string(std::numeric_limits<uint64_t>::max()));
+  if (rounded > std::numeric_limits<uint64_t>::max()) refuse_size(sizes, strides);
   BufferSize out;
   out.bytes = static_cast<uint64_t>(rounded);
   out.helper_bytes = element_bits < 8 ? 0 : helper_size(element_bits / 8, sizes, strides);

@@ -122,26 +122,12 @@ std::pair<Dims, Dims> dims_and_strides(const DLTensor& tensor, int64_t lanes) {
     const auto stride = checked_mul(given, lanes);
     const bool fits = stride && *stride != std::numeric_limits<int64_t>::min();
     if (!fits && !empty && dims[d] > 1)
-      overflows("the stride of dim " + std::to_string(d), "strides[" + std::to_string(d) + "]", std::to_string(given));
+      overflows("the stride of dim " + std::to_string(d) + ", " + std::to_string(given) + " elements of " +
+                    std::to_string(lanes) + " lanes,",
+                "strides[" + std::to_string(d) + "]", std::to_string(given));
     strides.push_back(fits ? *stride : 0);
   }
   return {dims, strides};
-}
-
-/// How far negative strides lead back from element (0, 0, ...).
-int64_t elements_before(const Dims& dims, const Dims& strides) {
-  int64_t first = 0;
-  if (std::ranges::find(dims, 0) != dims.end()) return 0;
-  for (int d = 0; d < dims.size(); ++d) {
-    if (strides[d] >= 0 || dims[d] <= 1) continue;
-    const auto reach = checked_mul(dims[d] - 1, strides[d]);
-    const auto next = reach ? checked_add(first, *reach) : std::nullopt;
-    if (!next || *next <= std::numeric_limits<int64_t>::min() + 1)
-      overflows("what the stride of dim " + std::to_string(d) + " reaches", "strides[" + std::to_string(d) + "]",
-                std::to_string(strides[d]));
-    first = *next;
-  }
-  return -first;
 }
 
 int64_t in_bytes(int64_t elements, DType dtype) {
@@ -184,7 +170,7 @@ View from_dlpack(const DLTensor& tensor, const ImportOptions& options) {
     dims.push_back(tensor.dtype.lanes);
     strides.push_back(1);
   }
-  int64_t before = elements_before(dims, strides);
+  int64_t before = elements_before(dims, strides, "dlpack");
   if (bits(dtype) == 4 && before % 2 != 0) ++before;  // offset 0 is the begin of a byte
   out.desc = TensorDesc(Layout::strided(dims, strides, before), dtype);
   out.data = tensor.data;
@@ -212,7 +198,9 @@ std::byte* cpu_pointer(const View& view) {
   uintptr_t begin, end;
   if (__builtin_add_overflow(data, view.byte_offset, &begin) ||
       __builtin_add_overflow(begin, view.desc.span_bytes(), &end))
-    overflows("data and byte_offset", "byte_offset", std::to_string(view.byte_offset));
+    overflows("the address behind " + std::to_string(view.byte_offset) + " and " +
+                  std::to_string(view.desc.span_bytes()) + " bytes more than data",
+              "byte_offset", std::to_string(view.byte_offset));
   return reinterpret_cast<std::byte*>(begin);
 }
 

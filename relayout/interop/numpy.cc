@@ -112,17 +112,7 @@ int64_t offset_in_bytes(const TensorDesc& desc) {
 Layout nearest_layout(const ArrayInterface& array, int64_t itemsize) {
   if (!array.strides) return Layout::contiguous(array.shape);
   const Dims strides = element_strides(array, itemsize);
-  int64_t first = 0;
-  const bool empty = std::ranges::find(array.shape, 0) != array.shape.end();
-  for (int d = 0; d < strides.size() && !empty; ++d) {
-    const auto reach = checked_mul(std::max<int64_t>(array.shape[d], 1) - 1, strides[d]);
-    const auto next = reach ? checked_add(first, std::min<int64_t>(*reach, 0)) : std::nullopt;
-    if (!next || *next == std::numeric_limits<int64_t>::min())
-      throw Error(ErrorCode::overflow, "numpy: the stride of dim " + std::to_string(d) + " overflows 64 bits",
-                  "strides[" + std::to_string(d) + "]", std::to_string(strides[d]), "offsets of 63 bits");
-    first = *next;
-  }
-  return Layout::strided(array.shape, strides, -first);
+  return Layout::strided(array.shape, strides, elements_before(array.shape, strides, "numpy"));
 }
 
 }  // namespace

@@ -151,10 +151,7 @@ Dims checked_blocks(const BlockedDesc& fields, const std::string& operation) {
     check(dim >= 0 && dim < fields.ndims, entry("inner_idxs", k), dim,
           "a dim, 0 to " + std::to_string(fields.ndims - 1));
     const auto product = checked_mul(blocks[static_cast<int>(dim)], block);
-    if (!product) {
-      refuse(ErrorCode::overflow, operation, "the blocks of dim " + std::to_string(dim) + " overflow int64",
-             entry("inner_blks", k), block, "a product of 63 bits");
-    }
+    if (!product) throw_blocks_too_large(fields, operation, static_cast<int>(dim));
     blocks[static_cast<int>(dim)] = *product;
   }
   for (int d = 0; d < fields.ndims; ++d) {
@@ -180,10 +177,7 @@ Layout whole_of(const BlockedDesc& fields, const Dims& dims, const Dims& blocks,
     const int64_t block = fields.inner_blks[static_cast<std::size_t>(k)];
     digits[static_cast<std::size_t>(fields.inner_idxs[static_cast<std::size_t>(k)])].push_back({block, stride});
     const auto next = checked_mul(stride, block);
-    if (!next) {
-      refuse(ErrorCode::overflow, "from_onednn", "the inner blocks overflow int64", entry("inner_blks", k), block,
-             "a product of 63 bits");
-    }
+    if (!next) throw_blocks_too_large(fields, "from_onednn", -1);
     stride = *next;
   }
   for (int d = 0; d < fields.ndims; ++d) {
@@ -321,8 +315,8 @@ TensorDesc from_onednn(const BlockedDesc& fields) {
       const auto before = checked_mul(start / blocks[d], fields.strides[at]);
       const auto offset0 = before ? checked_add(rest.offset0, *before) : std::nullopt;
       if (!offset0) {
-        refuse(ErrorCode::overflow, "from_onednn", "the offset of padded_offsets overflows int64",
-               entry("padded_offsets", d), start, "an offset of 63 bits");
+        const std::span padded_offsets = std::span(fields.padded_offsets).first(static_cast<std::size_t>(fields.ndims));
+        throw_offset_too_far(fields, "from_onednn", "padded_offsets", Dims(padded_offsets), blocks);
       }
       rest.offset0 = *offset0;
       dims.push_back(fields.dims[at]);
@@ -347,21 +341,33 @@ int64_t size(const BlockedDesc& fields) {
   if (fields.ndims == 0 || fields.offset0 != 0) return 0;
   const DType dtype = data_type_of_number(fields.data_type);
   int64_t elements = 0;
+  int largest = 0;  // the dim that covers most
   for (int d = 0; d < fields.ndims; ++d) {
     const auto at = static_cast<std::size_t>(d);
     if (fields.dims[at] == 0) return 0;
     const int64_t count = fields.padded_dims[at] / blocks[d];
     const auto covered = checked_mul(count, count == 1 ? 1 : fields.strides[at]);
     if (!covered) {
-      refuse(ErrorCode::overflow, "size", "the elements of dim " + std::to_string(d) + " overflow int64",
+      refuse(ErrorCode::overflow, "size",
+             "dim " + std::to_string(d) + " covers " + std::to_string(count) + " x " +
+                 std::to_string(fields.strides[at]) + " elements, which overflow 64 bits",
              entry("strides", d), fields.strides[at], "a product of 63 bits");
     }
+    if (*covered > elements) largest = d;
     elements = std::max(elements, *covered);
   }
-  if (elements == 1 && fields.inner_nblks > 0) elements = checked_product(blocks).value_or(-1);
-  const auto bytes = elements < 0 ? std::nullopt : bytes_for(dtype, elements);
+  if (elements == 1 && fields.inner_nblks > 0) {
+    const auto inside = checked_product(blocks);
+    if (!inside) throw_blocks_too_large(fields, "size", -1);
+    elements = *inside;
+  }
+  const auto bytes = bytes_for(dtype, elements);
   if (!bytes) {
-    refuse(ErrorCode::overflow, "size", "the bytes overflow int64", "elements", elements, "a size of 63 bits");
+    refuse(ErrorCode::overflow, "size",
+           std::to_string(elements) + " elements of " + std::string(name(dtype)) + " overflow 64 bits of bytes; dim " +
+               std::to_string(largest) + " (" + std::to_string(fields.dims[static_cast<std::size_t>(largest)]) +
+               ") covers most",
+           entry("strides", largest), fields.strides[static_cast<std::size_t>(largest)], "a size of 63 bits");
   }
   return *bytes;
 }

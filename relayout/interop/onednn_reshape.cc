@@ -1,6 +1,7 @@
 // oneDNN's reshape of descriptors, in numbers: see onednn_views.h.
 #include <algorithm>
 
+#include "relayout/core/overflow.h"
 #include "relayout/interop/onednn_request.h"
 #include "relayout/interop/onednn_views.h"
 
@@ -204,7 +205,9 @@ int64_t volume(const Request& request, std::span<const int64_t> dims) {
   int64_t product = 1;
   for (int64_t extent : dims) {
     if (extent == 0) continue;
-    product = request.fit(checked_mul(product, extent), "the product of the dims " + join(dims, "x"), "dims", extent);
+    const auto next = checked_mul(product, extent);
+    if (!next) throw_too_many(request.operation + ": ", Dims(dims), Dims(dims), "elements overflow 64 bits");
+    product = *next;
   }
   return product;
 }

@@ -96,9 +96,9 @@ int64_t block_of(const Request& request, int d) {
   int64_t product = 1;
   for (int k = 0; k < request.fields.inner_nblks; ++k) {
     if (request.fields.inner_idxs[at(k)] != d) continue;
-    const int64_t block = request.fields.inner_blks[at(k)];
-    product = request.fit(checked_mul(product, block), "the product of the blocks of dim " + std::to_string(d),
-                          entry("inner_blks", k), block);
+    const auto next = checked_mul(product, request.fields.inner_blks[at(k)]);
+    if (!next) throw_blocks_too_large(request.fields, request.operation, d);
+    product = *next;
   }
   return product;
 }
@@ -117,8 +117,13 @@ BlockedDesc submemory(const BlockedDesc& parent, const Dims& dims, const Dims& o
     out.dims[at(d)] = dims[d];
     out.padded_dims[at(d)] = right_border ? parent.padded_dims[at(d)] - offsets[d] : dims[d];
     const auto moved = checked_mul(offsets[d] / block, parent.strides[at(d)]);
-    out.offset0 = request.fit(moved ? checked_add(out.offset0, *moved) : std::nullopt, "offset0", entry("offsets", d),
-                              offsets[d]);
+    const auto offset0 = moved ? checked_add(out.offset0, *moved) : std::nullopt;
+    if (!offset0) {
+      Dims blocks;
+      for (int k = 0; k < parent.ndims; ++k) blocks.push_back(block_of(request, k));
+      throw_offset_too_far(parent, "submemory", "offsets", offsets, blocks);
+    }
+    out.offset0 = *offset0;
   }
   return out;
 }

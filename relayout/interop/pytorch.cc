@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "relayout/core/overflow.h"
 #include "relayout/interop/pytorch_parts.h"
 #include "relayout/interop/strided.h"
 
@@ -101,8 +102,7 @@ int64_t product(const char* operation, int64_t a, int64_t b, int d) {
 int64_t elements(const TensorMeta& meta) {
   const auto count = checked_product(meta.sizes);
   if (count) return *count;
-  throw Error(ErrorCode::overflow, "pytorch: the elements of sizes " + join(meta.sizes) + " overflow 64 bits", "sizes",
-              join(meta.sizes), std::to_string(std::numeric_limits<int64_t>::max()));
+  throw_too_many("pytorch: ", meta.sizes, meta.sizes, "elements overflow 64 bits", "sizes");
 }
 
 void check(const TensorMeta& meta) {

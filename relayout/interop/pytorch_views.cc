@@ -30,7 +30,10 @@ int wrapped(const char* operation, int dim, int ndims) {
 int64_t moved(const char* operation, const TensorMeta& meta, int d, int64_t steps) {
   const auto out = checked_add(meta.storage_offset, product(operation, meta.strides[d], steps, d));
   if (out) return *out;
-  throw Error(ErrorCode::overflow, std::string("pytorch: ") + operation + ": the storage offset overflows 64 bits",
+  throw Error(ErrorCode::overflow,
+              std::string("pytorch: ") + operation + ": the storage offset " + std::to_string(meta.storage_offset) +
+                  " and " + std::to_string(steps) + " steps of the stride " + std::to_string(meta.strides[d]) +
+                  " of dim " + std::to_string(d) + " overflow 64 bits",
               "storage_offset", std::to_string(meta.storage_offset),
               std::to_string(std::numeric_limits<int64_t>::max()));
 }
@@ -274,11 +277,14 @@ TensorMeta diagonal(const TensorMeta& meta, int64_t offset, int dim1, int dim2) 
     out.storage_offset =
         offset >= 0 ? moved("diagonal", meta, columns, offset) : moved("diagonal", meta, rows, -offset);
   const auto stride = checked_add(meta.strides[rows], meta.strides[columns]);
+  const int longer = meta.strides[columns] > meta.strides[rows] ? columns : rows;
   if (!stride)
     throw Error(ErrorCode::overflow,
                 "pytorch: diagonal: the strides of dims " + std::to_string(rows) + " and " + std::to_string(columns) +
-                    " add up to more than 64 bits hold",
-                "strides", std::to_string(meta.strides[rows]), std::to_string(std::numeric_limits<int64_t>::max()));
+                    ", " + std::to_string(meta.strides[rows]) + " and " + std::to_string(meta.strides[columns]) +
+                    ", add up to more than 64 bits hold",
+                "strides[" + std::to_string(longer) + "]", std::to_string(meta.strides[longer]),
+                std::to_string(std::numeric_limits<int64_t>::max()));
   for (int d : {std::max(rows, columns), std::min(rows, columns)}) {
     out.sizes.erase(d);
     out.strides.erase(d);

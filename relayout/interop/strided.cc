@@ -1,6 +1,10 @@
 // The strides of a layout that has one a dim: see strided.h.
 #include "relayout/interop/strided.h"
 
+#include <algorithm>
+
+#include "relayout/core/wide.h"
+
 namespace relayout {
 namespace {
 
@@ -56,6 +60,26 @@ std::optional<Dims> strides_in_bytes(const Layout& layout, Dims strides, int64_t
     strides[d] = bytes.value_or(0);
   }
   return strides;
+}
+
+int64_t elements_before(const Dims& dims, const Dims& strides, std::string_view system) {
+  if (std::ranges::find(dims, 0) != dims.end()) return 0;
+  Wide before = 0, farthest = 0;
+  int worst = 0;
+  for (int d = 0; d < dims.size(); ++d) {
+    const Wide reach = strides[d] < 0 ? abs_wide(Wide{dims[d] - 1} * strides[d]) : 0;
+    before += reach;
+    if (reach <= farthest) continue;
+    farthest = reach;
+    worst = d;
+  }
+  // One less than the largest number, as the span is one more and an offset of 4-bit elements is made even.
+  if (before < std::numeric_limits<int64_t>::max()) return static_cast<int64_t>(before);
+  throw Error(ErrorCode::overflow,
+              std::string(system) + ": what the strides lead back overflows 64 bits; dim " + std::to_string(worst) +
+                  " (" + std::to_string(dims[worst]) + ") leads farthest, by " + std::to_string(dims[worst] - 1) +
+                  " x " + std::to_string(strides[worst]),
+              "strides[" + std::to_string(worst) + "]", std::to_string(strides[worst]), "offsets of 63 bits");
 }
 
 std::optional<int64_t> bytes_before(int64_t offset, DType dtype) {

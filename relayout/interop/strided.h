@@ -30,6 +30,10 @@ std::string python_tuple(std::span<const int64_t> values);
 /// does not fit.
 std::optional<Dims> strides_in_bytes(const Layout& layout, Dims strides, int64_t item_bytes);
 
+/// How many elements lie before element (0, 0, ...) in memory, where negative strides lead; 0 where there are no
+/// elements. Error{overflow} names the dim whose stride leads back farthest, and the system.
+int64_t elements_before(const Dims& dims, const Dims& strides, std::string_view system);
+
 /// The bytes before element `offset`, where they fit 63 bits. Two elements of 4 bits share a byte; it is the caller who
 /// asks whether an odd one begins inside a byte.
 std::optional<int64_t> bytes_before(int64_t offset, DType dtype);

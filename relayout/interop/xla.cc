@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "relayout/core/format.h"
+#include "relayout/core/nearest.h"
 #include "relayout/interop/memory_axes.h"
 #include "relayout/interop/strided.h"
 
@@ -283,11 +284,15 @@ DType dtype_of(std::string_view name) {
   if (const auto found = std::ranges::find(kTypes, lower, &TypeName::name); found != std::end(kTypes))
     return found->dtype;
   std::string known;
-  for (const TypeName& type : kTypes) known += (known.empty() ? "" : ", ") + std::string(type.name);
+  std::vector<std::string_view> names;
+  for (const TypeName& type : kTypes) {
+    known += (known.empty() ? "" : ", ") + std::string(type.name);
+    names.push_back(type.name);
+  }
   const bool foreign = std::ranges::find(kForeignTypes, lower) != std::end(kForeignTypes);
   throw Error(foreign ? ErrorCode::unsupported : ErrorCode::parse,
               "xla: \"" + escaped(name) + "\" is " + (foreign ? "a type of XLA that is none here" : "no type of XLA") +
-                  "; there are " + known,
+                  "; there are " + known + (foreign ? "" : did_you_mean(name, names)),
               "dtype", escaped(name), known);
 }
 

@@ -38,9 +38,11 @@ DType dtype_of(std::string_view name);
 /// with bounds, <=3), unsupported (a type, E), overflow.
 TensorDesc from_xla(std::string_view text);
 
-/// The shape of a tensor. Law: from_xla(to_xla(desc)) == desc. Errors: unsupported, naming the dim or offset: an
-/// offset0, a stride of 0 or below, indices that share an offset, a gap (an offset in the buffer that no index and no
-/// padding has).
+/// The shape of a tensor. Law: from_xla(to_xla(desc)) == desc. The text may be shorter than one that was read, as it is
+/// made from the layout: bf16[]{:T(512)(128)(2,1)} becomes bf16[]{:T(512)}, which has the scalar and its 511 elements
+/// of padding at the same places, since a scalar's padding has no indices. Errors: unsupported, naming the dim or
+/// offset: an offset0, a stride of 0 or below, indices that share an offset, a gap (an offset in the buffer that no
+/// index and no padding has).
 std::string to_xla(const TensorDesc& desc);
 
 /// The shape as in HLO's text, and the same as a layout of JAX (jax.experimental.layout), in a line each. Of types of 4

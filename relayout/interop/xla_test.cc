@@ -75,6 +75,19 @@ TEST(Xla, TextBothWays) {
   EXPECT_EQ(scalar.layout.dims(), Dims());
   EXPECT_EQ(scalar.span_bytes(), 1024);
   EXPECT_EQ(to_xla(scalar), "bf16[]{:T(512)}") << "the same function";
+  // All tiles of a scalar are the same bytes as one tile of their size: one element at offset 0, then padding. A dim of
+  // one index is another matter, as its padding has places of its own.
+  for (const char* tiles : {"(512)", "(512)(128)(2,1)", "(4,128)", "(2)(3,1)", "(8,128)(2,1)", "(2,2)(2,2,1)"}) {
+    const std::string text = std::string("f32[]{:T") + tiles + "}";
+    const TensorDesc one = from_xla(text);
+    EXPECT_EQ(one.layout.offset({}), 0) << text;
+    const std::string short_text = "f32[]{:T(" + std::to_string(one.layout.span()) + ")}";
+    EXPECT_EQ(to_xla(one), short_text) << text;
+    EXPECT_EQ(from_xla(short_text), one) << text;
+  }
+  const TensorDesc unit = from_xla("bf16[1]{0:T(512)(128)(2,1)}");
+  EXPECT_NE(unit, from_xla("bf16[1]{0:T(512)}"));
+  EXPECT_EQ(from_xla(to_xla(unit)), unit);
   EXPECT_EQ(from_xla("f32[5]{0:T(8,128)}"), from_xla("f32[5]{0:T(1024)}"));
 }
 

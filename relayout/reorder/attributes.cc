@@ -8,6 +8,7 @@
 #include <string>
 
 #include "relayout/core/error.h"
+#include "relayout/core/overflow.h"
 #include "relayout/reorder/cast.h"
 
 namespace relayout {
@@ -25,7 +26,11 @@ int64_t count_for(uint32_t mask, const Dims& dims, const std::string& field) {
     if (mask >> d & 1) masked.push_back(dims[d]);
   }
   if (auto count = checked_product(masked)) return *count;
-  refuse_attribute(field, "covers dims whose product overflows 64 bits", join(masked, "x"), "9223372036854775807");
+  refuse_attribute(field,
+                   "covers dims of " + join(masked, " x ") +
+                       " indices, whose product overflows 64 bits; the largest is " +
+                       std::to_string(masked[largest_dim(masked)]),
+                   join(masked, "x"), "9223372036854775807");
 }
 
 void check_mask(const PerMask& attribute, const Dims& dims, const std::string& field) {

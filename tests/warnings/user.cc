@@ -2,8 +2,10 @@
 // warnings as errors, where the compiler sees through what is inline.
 #include <relayout/relayout.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <span>
 #include <vector>
 
 namespace {
@@ -84,10 +86,16 @@ bool options(const graph::Graph& g, const TensorDesc& desc, std::vector<float>& 
   execute::Model model(g, propagate(g, *backend), *backend);
   model.run({{{desc, data}}}, {{{desc, data.data()}}});
   const auto tuned = cpu::tune(desc, desc, {}, data.data(), data.data());
-  const auto best = cpu::measured_plan(desc, desc, {}, data.data(), data.data(), {.file = "tune.txt"});
+  const auto best = cpu::measured_plan(desc, desc, {}, data, std::span(data), {.file = "tune.txt"});
   const graph::OnnxModel onnx = graph::read_onnx("net.onnx", {.batch = 2});
   TensorWriter writer = TensorWriter::create("x.npy", {.dtype = DType::f32, .shape = {2, 3}});
+  std::ranges::fill(writer.elements<float>(), 1.0f);
+  writer.write(data);
   writer.commit();
+  const TensorFile file = TensorFile::open("x.npy");
+  file.read(0, data);
+  const NamedTensor named[] = {{{.name = "a", .dtype = DType::f32, .shape = {1}}, file.elements<float>(0).first(1)}};
+  write_npz("x.npz", named);
   const auto in_place = InPlacePlan::make(desc, desc);
   cpu::run(in_place, data, {.threads = 1});
   cpu::reorder(desc, data, desc, data, {.src_scale = {.values = {2}}});

@@ -1,4 +1,5 @@
 // Building graphs: tensors, and nodes whose destinations get the dims and types that ops.h infers.
+#include "relayout/core/overflow.h"
 #include "relayout/graph/ir/ops_families.h"
 
 namespace relayout::graph {
@@ -16,9 +17,8 @@ int64_t bytes_of(const std::string& name, const Dims& dims, DType dtype) {
   const std::optional<int64_t> elements = checked_product(dims);
   const std::optional<int64_t> bytes = elements ? bytes_for(dtype, *elements) : std::nullopt;
   if (!bytes) {
-    throw Error(ErrorCode::overflow,
-                "tensor '" + escaped(name) + "': the bytes of dims " + join(dims) + " do not fit 63 bits", "dims",
-                join(dims), "9223372036854775807");
+    throw_too_many("tensor '" + escaped(name) + "': ", dims, dims,
+                   "elements of " + std::string(relayout::name(dtype)) + " overflow 64 bits of bytes");
   }
   return *bytes;
 }

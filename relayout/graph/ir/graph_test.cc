@@ -71,7 +71,12 @@ TEST(Graph, RefusesTensorsThatDoNotExistOrFit) {
   const int64_t huge = int64_t{1} << 61;
   EXPECT_EQ(error_of([&] { g.input("x", {2, -1}); }).field(), "dims[1]");
   EXPECT_EQ(error_of([&] { g.input("x", {huge}); }).code(), ErrorCode::overflow);
-  EXPECT_EQ(error_of([&] { g.input("x", {huge, 8}); }).code(), ErrorCode::overflow);
+  const Error large = error_of([&] { g.input("x", {3, huge, 8}); });
+  EXPECT_EQ(large.code(), ErrorCode::overflow);
+  EXPECT_EQ(large.field(), "dims[1]");
+  EXPECT_EQ(large.message(),
+            "tensor 'x': 3 x 2305843009213693952 x 8 elements of f32 overflow 64 bits of bytes; dim 1 "
+            "(2305843009213693952) is the largest");
   const std::vector<float> five(5);
   const Error count = error_of([&] { g.constant("a\nb", {2, 3}, five); });
   EXPECT_EQ(count.value(), "20");

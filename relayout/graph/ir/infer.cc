@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "relayout/core/overflow.h"
 #include "relayout/graph/ir/ops.h"
 #include "relayout/graph/ir/ops_families.h"
 
@@ -130,7 +131,8 @@ int required_count(const std::vector<OperandName>& names, int most) {
 void check_tensor_size(const Node& node, const OperandSpec& spec) {
   const std::optional<int64_t> elements = checked_product(spec.dims);
   if (!elements || !bytes_for(spec.dtype, *elements)) {
-    refuse(node, "dst", join(spec.dims), "a size in bytes that fits 63 bits", ErrorCode::overflow);
+    refuse(node, "dst", join(spec.dims), "a size in bytes that fits 63 bits; " + largest_dim_text(spec.dims, spec.dims),
+           ErrorCode::overflow);
   }
 }
 

@@ -1,4 +1,5 @@
 // Normalizations over channels, neighbours or the last dims, and softmax.
+#include "relayout/core/overflow.h"
 #include "relayout/graph/ir/ops_families.h"
 
 namespace relayout::graph {
@@ -48,7 +49,10 @@ Specs infer_layer_normalization(const Operands& of) {
   Dims outer, inner;
   for (int d = 0; d < src.dims.size(); ++d) (d < axis ? outer : inner).push_back(src.dims[d]);
   const auto extent = checked_product(inner), vectors = checked_product(outer);
-  if (!extent || !vectors) refuse(of.node, "src", join(src.dims), "fewer elements", ErrorCode::overflow);
+  if (!extent || !vectors) {
+    refuse(of.node, "src", join(src.dims),
+           "elements whose number fits 63 bits; " + largest_dim_text(src.dims, src.dims), ErrorCode::overflow);
+  }
   check_vector(of, 1, "scale", *extent);
   check_vector(of, 2, "shift", *extent);
   if (of.dsts == 2) refuse(of.node, "dst", "2 operands", "1, or 3 with mean and variance");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "relayout/core/overflow.h"
 #include "relayout/graph/reference/evaluation.h"
 #include "relayout/graph/reference/reference.h"
 
@@ -264,7 +265,10 @@ ConstantData random_data(const Dims& dims, DType dtype, std::string_view key, ui
   }
   const auto count = checked_product(dims);
   const auto bytes = count ? bytes_for(dtype, *count) : std::nullopt;
-  if (!bytes) throw Error(ErrorCode::overflow, "random values: bytes of dims " + join(dims, "x") + " overflow int64");
+  if (!bytes) {
+    throw_too_many("random values: ", dims, dims,
+                   "elements of " + std::string(name(dtype)) + " overflow 64 bits of bytes");
+  }
   const uint64_t hash = hash_of(key, seed);
   std::vector<std::byte> out(static_cast<std::size_t>(*bytes));
   // Values are computed as doubles first, in chunks so that these need little memory.

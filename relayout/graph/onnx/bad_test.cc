@@ -90,6 +90,14 @@ TEST(OnnxBad, DimsThatAreHugeOrNegative) {
   EXPECT_EQ(code(shaped({-2})), ErrorCode::corrupt);
   EXPECT_EQ(code(shaped(Integers(13, 1))), ErrorCode::limit);
   EXPECT_EQ(code(Net().input("x", {kHuge, 4}).node("Relu", {"x"}, {"y"}).output("y")), ErrorCode::overflow);
+  for (const Net& net :
+       {shaped({2, kHuge, 3}), Net().input("x", {2, kHuge, 3}).node("Relu", {"x"}, {"y"}).output("y")}) {
+    const Error error = relayout::test::error_of([&] { import(net); });
+    EXPECT_EQ(error.field(), "dims[1]") << error.message();
+    EXPECT_EQ(error.value(), std::to_string(kHuge)) << error.message();
+    EXPECT_NE(error.message().find("2 x 4611686018427387904 x 3 elements of f32"), std::string::npos)
+        << error.message();
+  }
   EXPECT_EQ(code(Net().input("x", {2, -5}).node("Relu", {"x"}, {"y"}).output("y")), ErrorCode::unsupported);
   EXPECT_EQ(code(Net().input("x", Integers(13, 1)).node("Relu", {"x"}, {"y"}).output("y")), ErrorCode::limit);
   // Small files can ask for huge constants.

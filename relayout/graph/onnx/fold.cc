@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "relayout/core/overflow.h"
+#include "relayout/core/wide.h"
 #include "relayout/graph/onnx/importer.h"
 
 namespace relayout::graph::importing {
@@ -60,17 +62,21 @@ struct FoldArithmetic;
 
 template <>
 struct FoldArithmetic<int64_t> {
-  static int64_t checked(const std::optional<int64_t>& value, const Op& op) {
-    if (!value) throw Error(ErrorCode::overflow, "onnx: node \"" + escaped(op.name) + "\": a shape overflows int64");
-    return *value;
-  }
   static int64_t apply(const Op& op, std::string_view operation, int64_t a, int64_t b) {
-    if (operation == "Add") return checked(checked_add(a, b), op);
+    const auto checked = [&](const std::optional<int64_t>& value) {
+      if (value) return *value;
+      throw Error(ErrorCode::overflow,
+                  "onnx: node \"" + escaped(op.name) + "\": " + std::string(operation) + " of " + std::to_string(a) +
+                      " and " + std::to_string(b) + ", a shape's numbers, overflows 64 bits",
+                  "src", std::to_string(abs_wide(Wide{a}) >= abs_wide(Wide{b}) ? a : b),
+                  std::to_string(std::numeric_limits<int64_t>::max()));
+    };
+    if (operation == "Add") return checked(checked_add(a, b));
     if (operation == "Sub") {
       int64_t out = 0;
-      return checked(__builtin_sub_overflow(a, b, &out) ? std::nullopt : std::optional(out), op);
+      return checked(__builtin_sub_overflow(a, b, &out) ? std::nullopt : std::optional(out));
     }
-    if (operation == "Mul") return checked(checked_mul(a, b), op);
+    if (operation == "Mul") return checked(checked_mul(a, b));
     if (b == 0) op.corrupt("a division by zero");
     if (b == -1) return operation == "Div" ? apply(op, "Sub", 0, a) : 0;
     // Div and Mod with fmod truncate toward zero in ONNX, as / and % do in C++.
@@ -117,8 +123,12 @@ bool gives_bool(std::string_view operation) {
 
 int64_t elements_of(const Dims& dims) {
   const auto count = checked_product(dims);
-  if (!count) throw Error(ErrorCode::overflow, "onnx: elements of dims " + join(dims, "x") + " overflow int64");
+  if (!count) throw_too_many("onnx: ", dims, dims, "elements overflow 64 bits");
   return *count;
+}
+
+void throw_too_many_bytes(const std::string& what, const Dims& dims, DType dtype) {
+  throw_too_many(what + ": ", dims, dims, "elements of " + std::string(name(dtype)) + " overflow 64 bits of bytes");
 }
 
 Dims dims_of(std::span<const int64_t> values) { return Dims(values); }

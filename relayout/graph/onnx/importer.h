@@ -166,6 +166,9 @@ std::optional<Value> fold_binary(const Op& op, const Value& a, const Value& b, s
 void charge(Import& model, DType dtype, const Dims& dims);
 Dims row_major_strides(const Dims& dims);
 int64_t elements_of(const Dims& dims);
+/// Throws Error{overflow}: `what` has so many elements of the type that their bytes do not fit 63 bits; names the
+/// largest dim.
+[[noreturn]] void throw_too_many_bytes(const std::string& what, const Dims& dims, DType dtype);
 Dims dims_of(std::span<const int64_t> values);
 
 // Operators by family.

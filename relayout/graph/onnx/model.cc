@@ -152,9 +152,7 @@ class Reader {
       }
     }
     const auto count = checked_product(value.dims);
-    if (!count || !bytes_for(value.dtype, *count)) {
-      throw Error(ErrorCode::overflow, what + ": bytes of dims " + join(value.dims, "x") + " overflow int64");
-    }
+    if (!count || !bytes_for(value.dtype, *count)) throw_too_many_bytes(what, value.dims, value.dtype);
     value.id = model_.graph.input(input.name(), value.dims, value.dtype);
     model_.names.insert(input.name());
     model_.values.emplace(input.name(), value);
@@ -178,9 +176,7 @@ class Reader {
       value.dims.push_back(is_batch ? model_.batch : *extent);
     }
     const auto count = checked_product(value.dims);
-    if (!count || !bytes_for(value.dtype, *count)) {
-      throw Error(ErrorCode::overflow, what + ": bytes of dims " + join(value.dims, "x") + " overflow int64");
-    }
+    if (!count || !bytes_for(value.dtype, *count)) throw_too_many_bytes(what, value.dims, value.dtype);
     model_.stated.insert_or_assign(info.name(), value);
   }
 

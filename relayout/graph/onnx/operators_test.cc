@@ -142,6 +142,13 @@ TEST(OnnxTile, RepeatsEachDim) {
   Net wrong;
   wrong.input("x", {2, 2}).integers("r", {2}).node("Tile", {"x", "r"}, {"y"}).output("y");
   EXPECT_EQ(code(wrong), ErrorCode::corrupt);
+  Net often;
+  often.input("x", {2, 3}).integers("r", {1, int64_t{1} << 62}).node("Tile", {"x", "r"}, {"y"}).output("y");
+  const Error error = relayout::test::error_of([&] { import(often); });
+  EXPECT_EQ(error.code(), ErrorCode::overflow);
+  EXPECT_EQ(error.field(), "repeats[1]");
+  EXPECT_NE(error.message().find("dim 1 of extent 3, repeated 4611686018427387904 times"), std::string::npos)
+      << error.message();
 }
 
 TEST(OnnxMean, OfEqualDimsAndBroadcast) {

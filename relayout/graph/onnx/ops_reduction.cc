@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "relayout/core/wide.h"
 #include "relayout/graph/onnx/importer.h"
 
 namespace relayout::graph::importing {
@@ -39,7 +40,15 @@ std::optional<Value> folded(const Op& op, const Value& src, const std::vector<in
       case ReductionAlgorithm::min: next = std::min(out, values[i]); break;
       default: return std::nullopt;
     }
-    if (!next) throw Error(ErrorCode::overflow, "onnx: node \"" + escaped(op.name) + "\": a shape overflows int64");
+    if (!next) {
+      const std::string of = algorithm == ReductionAlgorithm::mul ? "product" : "sum";
+      const auto farthest = std::ranges::max_element(values, {}, [](int64_t value) { return abs_wide(Wide{value}); });
+      throw Error(ErrorCode::overflow,
+                  "onnx: node \"" + escaped(op.name) + "\": the " + of + " of " + join(values) +
+                      " overflows 64 bits; value " + std::to_string(farthest - values.begin()) + " (" +
+                      std::to_string(*farthest) + ") is the largest",
+                  "src", std::to_string(*farthest), std::to_string(std::numeric_limits<int64_t>::max()));
+    }
     out = *next;
   }
   return integer_constant(dims, std::array{out}, src.dtype);

@@ -255,7 +255,13 @@ void tile(Op& op) {
     const int64_t count = repeats[static_cast<std::size_t>(d)], extent = src.dims[d];
     if (count < 0) op.corrupt("repeats " + join(repeats));
     const auto all = checked_mul(count, extent);
-    if (!all) throw Error(ErrorCode::overflow, "onnx: node \"" + escaped(op.name) + "\": its dims overflow int64");
+    if (!all) {
+      throw Error(ErrorCode::overflow,
+                  "onnx: node \"" + escaped(op.name) + "\": dim " + std::to_string(d) + " of extent " +
+                      std::to_string(extent) + ", repeated " + std::to_string(count) + " times, overflows 64 bits",
+                  "repeats[" + std::to_string(d) + "]", std::to_string(count),
+                  std::to_string(std::numeric_limits<int64_t>::max() / extent));
+    }
     whole_dims.push_back(*all);
     if (count != 1 && extent != 1) {
       split.push_back(1);

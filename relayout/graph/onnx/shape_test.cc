@@ -8,6 +8,7 @@ namespace relayout::graph::test {
 namespace {
 
 using relayout::test::code_of;
+using relayout::test::error_of;
 
 Net reshape(const Integers& dims, const Integers& shape, bool allowzero = false) {
   Net net(14);
@@ -208,6 +209,9 @@ TEST(OnnxFold, IntegersDivideAsOnnxDoesAndOverflowIsAnError) {
   EXPECT_EQ(code_of([&] { folded("Add", kMost, 1); }), ErrorCode::overflow);
   EXPECT_EQ(code_of([&] { folded("Div", kLeast, -1); }), ErrorCode::overflow);
   EXPECT_EQ(code_of([&] { folded("Div", 1, 0); }), ErrorCode::corrupt);
+  const Error product = error_of([&] { folded("Mul", 2, kMost); });
+  EXPECT_NE(product.message().find("Mul of 2 and 9223372036854775807"), std::string::npos) << product.message();
+  EXPECT_EQ(product.value(), std::to_string(kMost));
 }
 
 TEST(OnnxFold, ReducedShapes) {
@@ -223,6 +227,11 @@ TEST(OnnxFold, ReducedShapes) {
   EXPECT_EQ(reduced("ReduceMax", {2, 5, 4}), 5);
   EXPECT_EQ(reduced("ReduceMin", {2, 5, 4}), 2);
   EXPECT_EQ(code_of([&] { reduced("ReduceProd", {int64_t{1} << 40, int64_t{1} << 40}); }), ErrorCode::overflow);
+  const Error product = error_of([&] { reduced("ReduceProd", {3, int64_t{1} << 62, 5}); });
+  EXPECT_NE(product.message().find("the product of 3,4611686018427387904,5 overflows 64 bits; value 1 "
+                                   "(4611686018427387904) is the largest"),
+            std::string::npos)
+      << product.message();
 }
 
 TEST(OnnxBatch, TakesThePlaceOfTheFilesInReshapes) {

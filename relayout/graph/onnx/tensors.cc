@@ -150,7 +150,7 @@ Value constant_of(const TensorProto& tensor, const std::string& name) {
   }
   const auto count = checked_product(out.dims);
   const auto need = count ? bytes_for(out.dtype, *count) : std::nullopt;
-  if (!need) throw Error(ErrorCode::overflow, what + ": bytes of dims " + join(out.dims, "x") + " overflow int64");
+  if (!need) throw_too_many_bytes(what, out.dims, out.dtype);
 
   if (tensor.has_raw_data()) {
     if (static_cast<int64_t>(tensor.raw_data().size()) != *need) {

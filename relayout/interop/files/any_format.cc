@@ -194,6 +194,7 @@ bool TensorFile::mapped(std::size_t tensor) const {
 struct TensorWriter::Impl {
   FilePlan plan;
   OutputFile file;
+  DType dtype = DType::f32;
   int64_t size = 0;  // of the file, unless plan.finish says otherwise
 };
 
@@ -217,7 +218,7 @@ TensorWriter TensorWriter::create(const fs::path& path, const TensorSpec& spec, 
   const int64_t size = static_cast<int64_t>(plan.head.size()) + plan.data_bytes;
   OutputFile file = OutputFile::create(path, size + plan.tail_bound, overwrite);
   std::ranges::copy(std::as_bytes(std::span(plan.head)), file.bytes().begin());
-  return TensorWriter(std::make_unique<Impl>(Impl{std::move(plan), std::move(file), size}));
+  return TensorWriter(std::make_unique<Impl>(Impl{std::move(plan), std::move(file), spec.dtype, size}));
 }
 
 std::span<std::byte> TensorWriter::bytes() {
@@ -225,6 +226,7 @@ std::span<std::byte> TensorWriter::bytes() {
   if (all.empty()) return {};
   return all.subspan(impl_->plan.head.size(), static_cast<std::size_t>(impl_->plan.data_bytes));
 }
+DType TensorWriter::dtype() const { return impl_->dtype; }
 bool TensorWriter::mapped() const { return impl_->file.mapped(); }
 const std::string& TensorWriter::temporary_path() const { return impl_->file.temporary_path(); }
 

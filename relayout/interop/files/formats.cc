@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relayout/core/error.h"
+#include "relayout/core/overflow.h"
 
 namespace relayout {
 
@@ -55,8 +56,9 @@ int64_t spec_bytes(const TensorSpec& spec) {
   const auto bytes = elements ? bytes_for(spec.dtype, *elements) : std::nullopt;
   // Headers are added to this. Half of the range leaves room for such sums.
   if (bytes && *bytes < INT64_MAX / 2) return *bytes;
-  throw Error(ErrorCode::overflow, "write tensor: the bytes of shape " + join(spec.shape) + " overflow 64 bits",
-              "shape", join(spec.shape), std::to_string(INT64_MAX / 2));
+  throw_too_many("write tensor: ", spec.shape, spec.shape,
+                 "elements of " + std::string(name(spec.dtype)) + " overflow 64 bits of bytes, with room for a header",
+                 "shape");
 }
 
 }  // namespace relayout

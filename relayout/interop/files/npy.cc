@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "relayout/core/error.h"
+#include "relayout/core/overflow.h"
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/npy_descr.h"
 
@@ -105,7 +106,11 @@ NpyHeader parse_npy_header(std::span<const std::byte> head, int64_t file_size) {
   if (wide) out.tensor.item_bits = static_cast<int>(have / *elements * 8);
   const std::string shape = "(" + join(out.tensor.shape) + ")";
   const auto stored_bits = elements ? checked_mul(*elements, out.tensor.item_bits) : std::nullopt;
-  if (!stored_bits) corrupt_npy("the bytes of shape " + shape + " overflow 64 bits", shape);
+  if (!stored_bits) {
+    corrupt_npy(
+        "the bytes of shape " + shape + " overflow 64 bits; " + largest_dim_text(out.tensor.shape, out.tensor.shape),
+        shape);
+  }
   const int64_t bytes = *stored_bits / 8 + (*stored_bits % 8 != 0);
   if (have != bytes) {
     corrupt_npy("shape " + shape + " needs " + std::to_string(bytes) + " bytes of data, the file has " +

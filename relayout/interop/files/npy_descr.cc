@@ -84,8 +84,9 @@ int64_t parts_bytes(NpyLiterals& in, int depth) {
     throw Error(ErrorCode::limit, "npy: descr has records in records over " + std::to_string(kMostDepth) + " deep",
                 "descr", {}, std::to_string(kMostDepth));
   }
-  const auto checked = [](std::optional<int64_t> bytes) {
-    if (!bytes) corrupt_npy("the bytes of an element overflow 64 bits");
+  const std::size_t begin = in.at();
+  const auto checked = [&](std::optional<int64_t> bytes) {
+    if (!bytes) corrupt_npy("the bytes of an element overflow 64 bits in descr " + escaped(in.text_from(begin), 200));
     return *bytes;
   };
   const auto inner = [&] {

@@ -273,7 +273,7 @@ TEST_F(Npz, Writes) {
 TEST_F(Npz, WritesSeveralTensors) {
   const float values[] = {1, 2, 3, 4, 5, 6};
   const auto bytes = std::as_bytes(std::span(values));
-  const std::vector<NamedTensor> tensors = {{{.name = "boxes", .dtype = DType::f32, .shape = {2, 3}}, bytes},
+  const std::vector<NamedTensor> tensors = {{{.name = "boxes", .dtype = DType::f32, .shape = {2, 3}}, values},
                                             {{.name = "none", .dtype = DType::f32, .shape = {0, 3}}, {}},
                                             {{.name = "scores", .dtype = DType::u8, .shape = {24}}, bytes}};
   write_npz(folder_ / "several.npz", tensors);
@@ -282,13 +282,26 @@ TEST_F(Npz, WritesSeveralTensors) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(file.tensors()[i].name, tensors[i].spec.name);
     EXPECT_EQ(file.tensors()[i].shape, tensors[i].spec.shape);
-    EXPECT_TRUE(std::ranges::equal(file.bytes(i), tensors[i].bytes));
+    EXPECT_TRUE(std::ranges::equal(file.bytes(i), tensors[i].elements.bytes()));
   }
   EXPECT_ERROR(ErrorCode::io, write_npz(folder_ / "several.npz", tensors));
-  const std::vector<NamedTensor> twice = {tensors[0], tensors[0]}, wrong = {{tensors[0].spec, bytes.first(4)}};
+  const std::vector<NamedTensor> twice = {tensors[0], tensors[0]}, short_one = {{tensors[0].spec, bytes.first(4)}},
+                                 long_one = {{{.name = "b", .dtype = DType::u8, .shape = {23}}, bytes}},
+                                 other = {{tensors[0].spec, std::span<const int32_t>()}};
   EXPECT_ERROR(ErrorCode::invalid_argument, write_npz(folder_ / "twice.npz", twice));
-  EXPECT_ERROR(ErrorCode::invalid_argument, write_npz(folder_ / "wrong.npz", wrong));
+  EXPECT_ERROR(ErrorCode::buffer_too_small, write_npz(folder_ / "wrong.npz", short_one));
+  EXPECT_ERROR(ErrorCode::invalid_argument, write_npz(folder_ / "wrong.npz", long_one));
+  const Error type = error_of([&] { write_npz(folder_ / "wrong.npz", other); });
+  EXPECT_EQ(type.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(type.message().substr(0, 62), "npz: member \"boxes\": the source holds elements of type s32, bu");
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"several.npz"});
+  // In an archive the elements lie anywhere, so that they are copied there.
+  TensorWriter out = TensorWriter::create(folder_ / "one.npz", {.name = "abcd", .dtype = DType::f32, .shape = {6}});
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(out.bytes().data()) % 4, 0U + (30 + 8) % 4);
+  EXPECT_ERROR(ErrorCode::unsupported, out.elements<float>());
+  out.write(values);
+  out.commit();
+  EXPECT_TRUE(std::ranges::equal(TensorFile::open(folder_ / "one.npz").elements<float>(0), values));
 }
 
 TEST_F(Npz, NumpyReadsAndWritesTheSame) {

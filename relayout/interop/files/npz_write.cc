@@ -192,13 +192,8 @@ void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> t
   std::vector<NewMember> members;
   int64_t bound = 0;
   for (const NamedTensor& tensor : tensors) {
-    if (const int64_t need = spec_bytes(tensor.spec); need != static_cast<int64_t>(tensor.bytes.size())) {
-      fail_archive(ErrorCode::invalid_argument,
-                   "member \"" + escaped(tensor.spec.name) + "\" needs " + std::to_string(need) + " bytes, given are " +
-                       std::to_string(tensor.bytes.size()),
-                   std::to_string(tensor.bytes.size()), std::to_string(need));
-    }
-    const NewMember& member = members.emplace_back(member_name(tensor.spec), npy_head(tensor.spec), tensor.bytes);
+    const std::span<const std::byte> bytes = checked_content(tensor, "npz: member");
+    const NewMember& member = members.emplace_back(member_name(tensor.spec), npy_head(tensor.spec), bytes);
     // The header before a member has at most 50 bytes and the name (see plan_npz).
     bound += static_cast<int64_t>(member.head.size() + member.bytes.size() + 50 + member.name.size()) +
              directory_bound(member.name);

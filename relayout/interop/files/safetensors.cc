@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "relayout/core/overflow.h"
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/safetensors_layouts.h"
 
@@ -144,7 +145,10 @@ void check_size(StoredTensor& tensor, bool has_shape, uint64_t begin, uint64_t e
     corrupt_tensor(tensor.name, tensor.type_name.empty() ? "no dtype" : "no shape");
   const auto elements = checked_product(tensor.shape);
   const auto stored_bits = elements ? checked_mul(*elements, std::max(tensor.item_bits, 1)) : std::nullopt;
-  if (!stored_bits) corrupt_tensor(tensor.name, "the bytes of shape [" + join(tensor.shape) + "] overflow 64 bits");
+  if (!stored_bits) {
+    corrupt_tensor(tensor.name, "the bytes of shape [" + join(tensor.shape) + "] overflow 64 bits; " +
+                                    largest_dim_text(tensor.shape, tensor.shape));
+  }
   tensor.byte_size = static_cast<int64_t>(end - begin);
   if (tensor.item_bits == 0) {
     // A type that nobody here knows is as wide as the file has bytes for each element.

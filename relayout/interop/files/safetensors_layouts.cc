@@ -132,7 +132,8 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry, SafeTensorsTyp
   }
   if (!entry.layout) {
     const auto stored_bits = checked_mul(tensor.byte_size, 8);
-    if (!stored_bits) corrupt_tensor(tensor.name, "its elements overflow 64 bits");
+    if (!stored_bits)
+      corrupt_tensor(tensor.name, "the bits of its " + std::to_string(tensor.byte_size) + " bytes overflow 64 bits");
     shape = Dims{*stored_bits / bits(*dtype)};
   }
   const auto elements = checked_product(shape);

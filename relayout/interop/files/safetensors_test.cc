@@ -248,7 +248,7 @@ TEST(Safetensors, SeveralTensorsAndMetadata) {
     EXPECT_EQ(read.tensors()[i].name, tensors[i].spec.name);
     EXPECT_EQ(read.tensors()[i].dtype, tensors[i].spec.dtype);
     EXPECT_EQ(read.tensors()[i].shape, tensors[i].spec.shape);
-    EXPECT_EQ(text_of(read.bytes(i)), text_of(tensors[i].bytes));
+    EXPECT_EQ(text_of(read.bytes(i)), text_of(tensors[i].elements.bytes()));
   }
   EXPECT_EQ(reinterpret_cast<uintptr_t>(read.bytes(1).data()) % 8, 0U);  // aligned, though three bytes come first
   EXPECT_ERROR(ErrorCode::io, write_safetensors(folder / "x.safetensors", tensors));
@@ -258,7 +258,14 @@ TEST(Safetensors, SeveralTensorsAndMetadata) {
   const NamedTensor short_one[] = {{{.name = "short", .shape = {3}}, bytes_of(one)}};
   const std::vector<Metadata> ours{{"relayout", "1"}}, same{{"a", "1"}, {"a", "2"}}, no_text{{"a", "\xff"}};
   EXPECT_ERROR(ErrorCode::invalid_argument, write_safetensors(folder / "y.safetensors", twice));
-  EXPECT_ERROR(ErrorCode::invalid_argument, write_safetensors(folder / "y.safetensors", short_one));
+  EXPECT_ERROR(ErrorCode::buffer_too_small, write_safetensors(folder / "y.safetensors", short_one));
+  const NamedTensor long_one[] = {{{.name = "long", .dtype = DType::u8, .shape = {2}}, bytes_of(one)}};
+  EXPECT_ERROR(ErrorCode::invalid_argument, write_safetensors(folder / "y.safetensors", long_one));
+  const std::vector<int32_t> integers(2);
+  const NamedTensor other[] = {{{.name = "type", .dtype = DType::f32, .shape = {2}}, integers}};
+  const Error type = error_of([&] { write_safetensors(folder / "y.safetensors", other); });
+  EXPECT_EQ(type.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(type.value() + " " + type.limit(), "s32 f32");
   for (const auto& wrong : {ours, same, no_text})
     EXPECT_ERROR(ErrorCode::invalid_argument, write_safetensors(folder / "y.safetensors", tensors, wrong));
   EXPECT_FALSE(std::filesystem::exists(folder / "y.safetensors"));

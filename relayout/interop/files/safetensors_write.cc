@@ -63,7 +63,13 @@ SafeTensorsHead safetensors_head(std::span<const TensorSpec> specs, std::span<co
   for (std::size_t i : out.order) {
     begins[i] = at;
     const auto next = checked_add(at, spec_bytes(specs[i]));
-    if (!next) throw Error(ErrorCode::overflow, "safetensors: the tensors' bytes overflow 64 bits", "tensors");
+    if (!next) {
+      const TensorSpec& most = *std::ranges::max_element(specs, {}, spec_bytes);
+      throw Error(ErrorCode::overflow,
+                  "safetensors: the tensors' bytes overflow 64 bits; \"" + escaped(name_in_file(most)) + "\" (" +
+                      std::to_string(spec_bytes(most)) + " bytes) is the largest",
+                  "tensors", escaped(name_in_file(most)), std::to_string(std::numeric_limits<int64_t>::max()));
+    }
     at = *next;
   }
   std::string layouts, entries;
@@ -100,25 +106,23 @@ FilePlan plan_safetensors(const TensorSpec& spec) { return {safetensors_head(spe
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        std::span<const Metadata> metadata, bool overwrite, const GoOn& go_on) {
   std::vector<TensorSpec> specs;
+  std::vector<std::span<const std::byte>> contents;
   for (const NamedTensor& tensor : tensors) {
     specs.push_back(tensor.spec);
-    const int64_t need = spec_bytes(tensor.spec), have = static_cast<int64_t>(tensor.bytes.size());
-    if (need == have) continue;
-    fail_tensor(ErrorCode::invalid_argument, tensor.spec.name,
-                "needs " + std::to_string(need) + " bytes, given are " + std::to_string(have), std::to_string(have));
+    contents.push_back(checked_content(tensor, "safetensors: tensor"));
   }
   const SafeTensorsHead head = safetensors_head(specs, metadata);
   std::size_t size = head.text.size();
-  for (const NamedTensor& tensor : tensors) size += tensor.bytes.size();
+  for (const std::span<const std::byte> content : contents) size += content.size();
   OutputFile file = OutputFile::create(path, static_cast<int64_t>(size), overwrite);
   std::byte* to = file.bytes().data();
   to = std::ranges::copy(std::as_bytes(std::span(head.text)), to).out;
   const auto total = static_cast<int64_t>(size - head.text.size());
   int64_t done = 0;
   for (std::size_t i : head.order) {
-    copy_asking(tensors[i].bytes, to, go_on, done, total);
-    done += static_cast<int64_t>(tensors[i].bytes.size());
-    to += tensors[i].bytes.size();
+    copy_asking(contents[i], to, go_on, done, total);
+    done += static_cast<int64_t>(contents[i].size());
+    to += contents[i].size();
   }
   file.commit(static_cast<int64_t>(size));
 }

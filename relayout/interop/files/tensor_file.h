@@ -5,11 +5,13 @@
 //
 //     TensorFile file = TensorFile::open("photo.png");
 //     const StoredTensor& t = file.tensors()[0];           // u8, shape {1,480,640,3}, layout "nhwc"
-//     std::span<const std::byte> bytes = file.bytes(0);    // memory-mapped where that is possible
+//     std::span<const uint8_t> texels = file.elements<uint8_t>(0);   // memory-mapped where that is possible
 //
 //     TensorWriter out = TensorWriter::create("x.npy", {.dtype = DType::f32, .shape = {2, 3}});
-//     std::ranges::fill(out.bytes(), std::byte{0});
+//     std::ranges::fill(out.elements<float>(), 1.0f);
 //     out.commit();                                         // appears whole, or not at all
+//
+// bytes() has the bytes of elements of any type. All else compares types, as core/elements.h describes.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +23,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "relayout/core/elements.h"
 #include "relayout/core/error.h"
 #include "relayout/core/format.h"
 
@@ -107,6 +111,17 @@ class TensorFile {
   /// find them corrupt. Throws the tensor's `problem`. Safe to call from several threads. `go_on` is asked while they
   /// are decoded; if that was ended, the next call begins anew.
   std::span<const std::byte> bytes(std::size_t tensor, const GoOn& go_on = {}) const;
+  /// bytes() as elements of type T, which is the tensor's; for a type that C++ has no arrays of, the unsigned integer
+  /// of its width, and for raw bytes any type. bool is uint8_t, as a file may have other bytes than 0 and 1. Errors:
+  /// those of bytes(); invalid_argument (another type; raw bytes that are no whole number of elements), unsupported
+  /// (elements that are big-endian, or at an address that is no multiple of their alignment, which read() copies).
+  /// Cost: that of bytes().
+  template <typename T>
+  std::span<const T> elements(std::size_t tensor, const GoOn& go_on = {}) const;
+  /// Copies the tensor's elements to the begin of a range, which has room for them: of its type as in elements(), or
+  /// bytes. Big-endian ones are turned (byte_swapped), and bytes that become bool are 0 or 1. Errors: those of bytes();
+  /// invalid_argument (another type), buffer_too_small.
+  void read(std::size_t tensor, const Elements& to, const GoOn& go_on = {}) const;
   /// Whether bytes() is a mapping of the file, whose pages may be dropped and read again.
   bool mapped(std::size_t tensor) const;
 
@@ -114,6 +129,9 @@ class TensorFile {
   explicit TensorFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
  private:
+  std::span<const std::byte> checked_elements(std::size_t tensor, DType dtype, std::size_t alignment,
+                                              const GoOn& go_on) const;
+
   std::shared_ptr<Impl> impl_;
 };
 
@@ -132,6 +150,16 @@ class TensorWriter {
 
   /// The tensor's bytes, zero at first. Valid until commit().
   std::span<std::byte> bytes();
+  /// bytes() as elements of type T, which is the tensor's, or the unsigned integer of its width where C++ has no arrays
+  /// of it. Errors: invalid_argument (another type), unsupported (they lie at an address that is no multiple of their
+  /// alignment, as in .npz; write() copies them).
+  template <typename T>
+  std::span<T> elements();
+  /// Copies the tensor's elements from the begin of a range, of its type or of bytes. Errors: invalid_argument (another
+  /// type), buffer_too_small.
+  void write(const ConstElements& from);
+  /// The type of its elements, as it was created.
+  DType dtype() const;
   /// Whether bytes() is a mapping of the new file.
   bool mapped() const;
   /// Writes the file to the disk, then makes the path lead to it. Error{io}. `go_on` is asked while an .npz is
@@ -145,20 +173,25 @@ class TensorWriter {
 
  private:
   explicit TensorWriter(std::unique_ptr<Impl> impl);
+  std::span<std::byte> checked_elements(DType dtype, std::size_t alignment);
+
   std::unique_ptr<Impl> impl_;
 };
 
 /// A tensor to be written among others.
 struct NamedTensor {
   TensorSpec spec;
-  std::span<const std::byte> bytes;
+  /// A range of elements of the type that `spec` says, or of bytes: just as many as its shape has.
+  ConstElements elements{};
 };
 /// Writes an .npz of several tensors, which are copied into it; it appears whole or not at all. Errors: io, unsupported
-/// (a build without libzip), invalid_argument (two of one name, bytes that do not fit the shape).
+/// (a build without libzip), invalid_argument (two of one name, elements of another type or more of them than the shape
+/// has), buffer_too_small.
 void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors, bool overwrite = false,
                const GoOn& go_on = {});
 /// Writes a .safetensors file of several tensors, in their order, and of metadata. Errors: io, invalid_argument (two of
-/// one name or key, the key "relayout", bytes that do not fit the shape), unsupported (a build without nlohmann-json).
+/// one name or key, the key "relayout", elements of another type or more of them than the shape has), buffer_too_small,
+/// unsupported (a build without nlohmann-json).
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        std::span<const Metadata> metadata = {}, bool overwrite = false, const GoOn& go_on = {});
 /// Writes a file of these bytes, which appears whole or not at all. Error{io}.
@@ -170,5 +203,20 @@ void swap_bytes(std::span<std::byte> bytes, int item_bytes);
 /// Drops the pages of a file mapping from this process, so that a tensor larger than memory can be walked in
 /// slabs. Nothing written is lost.
 void release_pages(std::span<const std::byte> mapped_bytes);
+
+template <typename T>
+std::span<const T> TensorFile::elements(std::size_t tensor, const GoOn& go_on) const {
+  static_assert(kElementType<T>.has_value(), "kElementType<T> says what element type this is (core/elements.h)");
+  static_assert(!std::is_same_v<T, bool>, "a file may have other bytes than 0 and 1: take uint8_t");
+  const auto bytes = checked_elements(tensor, *kElementType<T>, alignof(T), go_on);
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+template <typename T>
+std::span<T> TensorWriter::elements() {
+  static_assert(kElementType<T>.has_value(), "kElementType<T> says what element type this is (core/elements.h)");
+  const auto bytes = checked_elements(*kElementType<T>, alignof(T));
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
 
 }  // namespace relayout
