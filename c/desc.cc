@@ -1,5 +1,6 @@
 // Descriptors in C: made from expressions, strides and DLPack; asked for their numbers; written as text.
 #include "c/handles.h"
+#include "relayout/core/decide.h"
 #include "relayout/interop/dlpack.h"
 #include "relayout/interop/spelling.h"
 
@@ -208,6 +209,26 @@ relayout_status relayout_desc_has(const relayout_desc* desc, relayout_property p
 
 relayout_status relayout_desc_equal(const relayout_desc* a, const relayout_desc* b, int* equal) {
   return c::guarded([&] { c::result(equal, "equal") = c::checked(a, "a").desc == c::checked(b, "b").desc ? 1 : 0; });
+}
+
+relayout_status relayout_desc_overlaps(const relayout_desc* a, const relayout_desc* b, int* shared) {
+  return c::guarded([&] {
+    const TensorDesc &one = c::checked(a, "a").desc, &other = c::checked(b, "b").desc;
+    int& out = c::result(shared, "shared");
+    if (relayout::bits(one.dtype) != relayout::bits(other.dtype)) {
+      const auto of = [](const TensorDesc& desc) { return std::to_string(relayout::bits(desc.dtype)); };
+      throw Error(ErrorCode::invalid_argument,
+                  "elements of a have " + of(one) + " bits and those of b " + of(other) + "; offsets count elements",
+                  "b", of(other), of(one));
+    }
+    const relayout::Answer answer = relayout::overlap(one.layout, other.layout).answer;
+    if (answer == relayout::Answer::undecided) {
+      const std::string steps = std::to_string(relayout::kDecisionSteps);
+      throw Error(ErrorCode::limit, "whether the layouts share an element was not found in " + steps + " steps", "a",
+                  {}, steps);
+    }
+    out = answer == relayout::Answer::yes ? 1 : 0;
+  });
 }
 
 relayout_status relayout_desc_text(const relayout_desc* desc, const char* as, char* text, size_t capacity,

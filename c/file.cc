@@ -81,6 +81,13 @@ relayout_status relayout_file_name(const relayout_file* file, size_t tensor, cha
   return c::guarded([&] { c::give_text(stored(c::checked(file, "file"), tensor).name, name, capacity, length); });
 }
 
+relayout_status relayout_file_find(const relayout_file* file, const char* name, size_t* tensor) {
+  return c::guarded([&] {
+    const relayout::TensorFile& from = c::checked(file, "file").file;
+    c::result(tensor, "tensor") = from.find(c::checked_text(name, "name"));
+  });
+}
+
 relayout_status relayout_file_desc(const relayout_file* file, size_t tensor, relayout_desc** desc) {
   return c::guarded([&] {
     const StoredTensor& from = stored(c::checked(file, "file"), tensor);

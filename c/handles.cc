@@ -151,8 +151,9 @@ Attributes attributes_of(const relayout_attributes* attributes) {
   return out;
 }
 
-cpu::RunOptions options_of(const relayout_run_options* options) {
-  return {.threads = options_from(options, RELAYOUT_RUN_OPTIONS_INIT, "options").threads};
+RunHow options_of(const relayout_run_options* options) {
+  const relayout_run_options given = options_from(options, RELAYOUT_RUN_OPTIONS_INIT, "options");
+  return {{.threads = given.threads}, given.progress, given.context};
 }
 
 }  // namespace relayout::c

@@ -106,7 +106,32 @@ void give_numbers(std::span<const int64_t> numbers, int64_t* out, int32_t capaci
 
 /// The caller's attributes. Null stands for none.
 Attributes attributes_of(const relayout_attributes* attributes);
-cpu::RunOptions options_of(const relayout_run_options* options);
+
+/// How to run plans: with which threads, and who is asked in between.
+struct RunHow {
+  cpu::RunOptions threads;
+  int (*progress)(void* context, int64_t done, int64_t total) = nullptr;
+  void* context = nullptr;
+};
+RunHow options_of(const relayout_run_options* options);
+
+/// The caller's memory. It may be null where nothing is needed.
+template <typename Byte, typename Pointer>
+std::span<Byte> memory(Pointer* data, size_t bytes, std::string_view parameter) {
+  if (data == nullptr && bytes != 0) refuse(parameter, "is null, but its size is " + std::to_string(bytes));
+  return {static_cast<Byte*>(data), bytes};
+}
+
+/// Both sides of a reorder, of the sizes that their layouts need.
+struct Buffers {
+  std::span<const std::byte> src;
+  std::span<std::byte> dst;
+};
+/// Errors: buffer_too_small; overlap.
+Buffers checked_buffers(const TensorDesc& src_desc, const void* src, size_t src_bytes, const TensorDesc& dst_desc,
+                        void* dst, size_t dst_bytes);
+/// Runs one plan after another on the same buffers. Error{interrupted} where the caller's progress() says so.
+void run(std::span<const Plan> plans, const Buffers& buffers, const RunHow& how);
 
 }  // namespace relayout::c
 

@@ -65,7 +65,7 @@ enum {
   RELAYOUT_LIMIT = 10,           /* over a limit, which is named */
   RELAYOUT_UNSUPPORTED = 11,     /* well-formed, but this build or system cannot do it */
   RELAYOUT_INTERNAL = 12,        /* a bug of the library */
-  RELAYOUT_INTERRUPTED = 13,     /* the caller asked to stop */
+  RELAYOUT_INTERRUPTED = 13,     /* the caller's progress() asked to stop */
   RELAYOUT_OUT_OF_MEMORY = 14
 };
 
@@ -105,6 +105,8 @@ enum {
 
 /* "f32"; "unknown" for a number that is no type. */
 RELAYOUT_API const char* relayout_dtype_name(relayout_dtype dtype);
+/* The type of a name: these ("f32"), and those of NumPy, PyTorch, JAX and C ("float32", "torch.half", "<f4"), by the
+ * rules of parse_dtype() in relayout/core/dtype.h. RELAYOUT_PARSE suggests a name that is near. */
 RELAYOUT_API relayout_status relayout_dtype_parse(const char* name, relayout_dtype* dtype);
 RELAYOUT_API relayout_status relayout_dtype_bits(relayout_dtype dtype, int32_t* bits);
 
@@ -114,8 +116,8 @@ typedef struct relayout_desc relayout_desc;
 
 /* The layout that an expression gives to a tensor of these dims: a tag ("nChw16c"), strides ("strides:5,1@3"), another
  * system's text ("cute:(4,2):(1,4)"), with views at its end (".narrow(1,8,8)"). `ndims` is -1 and `dims` null where the
- * expression says the extents itself. Errors: parse, invalid_argument, overflow, limit (over 4096 characters),
- * needs_copy (a view that does not exist). */
+ * expression says the extents itself. Errors: parse (with a caret, and names that are near), invalid_argument,
+ * overflow, limit (over 4096 characters), needs_copy (a view that does not exist). */
 RELAYOUT_API relayout_status relayout_desc_parse(const char* expression, int32_t ndims, const int64_t* dims,
                                                  relayout_dtype dtype, relayout_desc** desc);
 /* One stride a dim, or row-major where `strides` is null. Element (0, 0, ...) lies at `offset0`, and no element before
@@ -181,10 +183,14 @@ enum {
 RELAYOUT_API relayout_status relayout_desc_has(const relayout_desc* desc, relayout_property property, int* holds);
 /* Whether both are the same function from indices to offsets, with the same capacities and type. */
 RELAYOUT_API relayout_status relayout_desc_equal(const relayout_desc* a, const relayout_desc* b, int* equal);
+/* Whether two layouts over one buffer share an element; padding does not count. *shared is 1 or 0. Their elements have
+ * the same number of bits, in which offsets are counted: else RELAYOUT_INVALID_ARGUMENT. RELAYOUT_LIMIT where contrived
+ * layouts would take too long. */
+RELAYOUT_API relayout_status relayout_desc_overlaps(const relayout_desc* a, const relayout_desc* b, int* shared);
 
 /* The layout as text: "digits" (an expression that any layout has), "tag" (RELAYOUT_UNSUPPORTED where it has none), or
  * the words of another system ("pytorch", "numpy", "onednn", "c", ...), with RELAYOUT_UNSUPPORTED and the reason where
- * that system cannot say it. */
+ * that system cannot say it. RELAYOUT_INVALID_ARGUMENT lists the systems, and suggests one that is near. */
 RELAYOUT_API relayout_status relayout_desc_text(const relayout_desc* desc, const char* as, char* text, size_t capacity,
                                                 size_t* length);
 
@@ -224,12 +230,19 @@ typedef struct relayout_attributes {
 #define RELAYOUT_ATTRIBUTES_INIT \
   { sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, NULL, 0 }
 
+/* Begin with RELAYOUT_RUN_OPTIONS_INIT. */
 typedef struct relayout_run_options {
   size_t struct_size;
   int32_t threads; /* the most threads to use; 0 or less stands for all cores */
+  /* Where it is not null, it is called with `context` after each part of some 32 MiB, on the calling thread while no
+   * other works: with the bytes of source and destination that were moved, and with all of them. The last call has
+   * done == total. It answers 0 to go on. Any other answer ends the call with RELAYOUT_INTERRUPTED, at the last part
+   * too: the destination then holds new elements in some places, and what it held before in others. */
+  int (*progress)(void* context, int64_t done, int64_t total);
+  void* context;
 } relayout_run_options;
 #define RELAYOUT_RUN_OPTIONS_INIT \
-  { sizeof(relayout_run_options), 0 }
+  { sizeof(relayout_run_options), 0, NULL, NULL }
 
 typedef struct relayout_plan relayout_plan;
 
@@ -242,7 +255,7 @@ RELAYOUT_API void relayout_plan_free(relayout_plan* plan);
 RELAYOUT_API relayout_status relayout_plan_explain(const relayout_plan* plan, char* text, size_t capacity,
                                                    size_t* length);
 /* Moves the data. Each pointer is where offset 0 of its layout lies, and has at least that layout's span in bytes
- * behind it. The buffers must not overlap. Options may be null. Errors: buffer_too_small, overlap. */
+ * behind it. The buffers must not overlap. Options may be null. Errors: buffer_too_small, overlap, interrupted. */
 RELAYOUT_API relayout_status relayout_plan_run(const relayout_plan* plan, const void* src, size_t src_bytes, void* dst,
                                                size_t dst_bytes, const relayout_run_options* options);
 /* Both steps at once. Plans of recent calls are kept, so that calling this in a loop does not plan again. */
@@ -251,11 +264,32 @@ RELAYOUT_API relayout_status relayout_reorder(const relayout_desc* src_desc, con
                                               const relayout_attributes* attributes,
                                               const relayout_run_options* options);
 /* Within one buffer, which has room for the larger of both layouts. RELAYOUT_UNSUPPORTED where there is no plan with a
- * small scratch memory. */
+ * small scratch memory, and where the options have a progress(): this reorder cannot be ended halfway, as its source
+ * would be gone. */
 RELAYOUT_API relayout_status relayout_reorder_in_place(const relayout_desc* src_desc, const relayout_desc* dst_desc,
                                                        void* buffer, size_t bytes,
                                                        const relayout_attributes* attributes,
                                                        const relayout_run_options* options);
+
+/* ---- Gates of recurrent weights ---------------------------------------------------------------------------------- */
+
+/* An order of gates is a letter a gate: "iofc" is ONNX's of an LSTM, "ifco" PyTorch's and Keras's in oneDNN's letters
+ * (docs/layout-expressions.md has a table). Where a change of order is a layout, an expression says it, too:
+ * "ldigo;gates:zrh->rzh". */
+
+/* For each gate of `to`, where it stands in `from`: 1, 0, 2 for "zrh" and "rzh". `gates` may be null.
+ * RELAYOUT_INVALID_ARGUMENT where a letter stands twice, or the two do not have the same letters. */
+RELAYOUT_API relayout_status relayout_gate_places(const char* from, const char* to, int64_t* places, int32_t capacity,
+                                                  int32_t* gates);
+/* Reorders, with the gates of the source, which are in the order `from` along dim `gate_dim`, in the order `to` in the
+ * destination. Both layouts have the same dims, and `gate_dim` counts from the end where it is negative. Types may
+ * differ. Buffers and options as for relayout_plan_run. Errors: those of relayout_gate_places, of a plan and its run;
+ * invalid_argument (other dims; orders with another number of gates than the dim has), needs_copy (blocks of gates).
+ * Nothing is moved where there is an error, but for interrupted. Cost: a plan and a copy for each gate. */
+RELAYOUT_API relayout_status relayout_permute_gates(const relayout_desc* src_desc, const void* src, size_t src_bytes,
+                                                    const relayout_desc* dst_desc, void* dst, size_t dst_bytes,
+                                                    int32_t gate_dim, const char* from, const char* to,
+                                                    const relayout_run_options* options);
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
 
@@ -269,6 +303,9 @@ RELAYOUT_API relayout_status relayout_file_count(const relayout_file* file, size
 /* Empty where the format has no names. A name may hold null bytes, of which none but the last is its end. */
 RELAYOUT_API relayout_status relayout_file_name(const relayout_file* file, size_t tensor, char* name, size_t capacity,
                                                 size_t* length);
+/* The number of the tensor of that name; "" is the only tensor. RELAYOUT_INVALID_ARGUMENT suggests names that are near,
+ * and lists the file's. */
+RELAYOUT_API relayout_status relayout_file_find(const relayout_file* file, const char* name, size_t* tensor);
 /* What the file says of the tensor. RELAYOUT_UNSUPPORTED for raw bytes, which say nothing, for elements of the other
  * byte order, and for types that the format has no name for (bf16 and smaller floats in .npy and .npz). */
 RELAYOUT_API relayout_status relayout_file_desc(const relayout_file* file, size_t tensor, relayout_desc** desc);

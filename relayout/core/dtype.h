@@ -92,7 +92,8 @@ std::optional<int64_t> bytes_for(DType dtype, int64_t elements);
 /// the last two in small or capital letters, and behind a module: torch.float16, np.uint8, numpy., ml_dtypes., jnp.,
 /// jax.numpy. What means two types is refused with both: float, int and byte without their module (torch.float is f32,
 /// torch.int s32, torch.byte u8, np.byte s8), and i4, i8, f4 and f8, which count bits to some and bytes to NumPy. int4
-/// and s4 are elements of 4 bits, and u4 and u8 names above. Error{parse} lists the names, and suggests one that is near.
+/// and s4 are elements of 4 bits, and u4 and u8 names above. Error{parse} lists the names, and suggests one that is
+/// near.
 DType parse_dtype(std::string_view text);
 /// The type of a name above, exactly as name() has it, or nothing.
 std::optional<DType> find_dtype(std::string_view text);

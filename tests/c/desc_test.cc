@@ -199,4 +199,45 @@ TEST(CDesc, Types) {
   EXPECT_STREQ(relayout_dtype_name(static_cast<relayout_dtype>(17)), "unknown");
 }
 
+TEST(CDesc, Overlaps) {
+  // The columns of a matrix of 4 x 6: the first and the last half, the even ones, the odd ones.
+  const Desc left("strides:6,1", {4, 3}, RELAYOUT_F32), right("strides:6,1@3", {4, 3}, RELAYOUT_F32),
+      even("strides:6,2", {4, 3}, RELAYOUT_F32), odd("strides:6,2@1", {4, 3}, RELAYOUT_S32),
+      half("strides:6,1", {4, 3}, RELAYOUT_F16);
+  const auto shared = [](const relayout_desc* a, const relayout_desc* b) {
+    int answer = -1;
+    EXPECT_EQ(relayout_desc_overlaps(a, b, &answer), RELAYOUT_OK) << relayout_error_message();
+    return answer;
+  };
+  EXPECT_EQ(shared(left, right), 0);
+  EXPECT_EQ(shared(even, odd), 0);
+  EXPECT_EQ(shared(left, even), 1);
+  EXPECT_EQ(shared(right, odd), 1);
+  int answer = 7;
+  EXPECT_EQ(relayout_desc_overlaps(left, half, &answer), RELAYOUT_INVALID_ARGUMENT);
+  EXPECT_STREQ(relayout_error_value(), "16");
+  EXPECT_EQ(answer, 7);
+}
+
+TEST(CDesc, MisspeltNamesAreAnsweredWithThoseThatAreNear) {
+  const auto suggests = [](relayout_status status, const char* name) {
+    EXPECT_NE(status, RELAYOUT_OK);
+    const std::string message = relayout_error_message();
+    EXPECT_NE(message.find(std::string("did you mean ") + name), std::string::npos) << message;
+  };
+  relayout_dtype dtype = RELAYOUT_F64;
+  suggests(relayout_dtype_parse("flaot32", &dtype), "float32?");
+  suggests(relayout_dtype_parse("f33", &dtype), "f32?");
+  const std::array<int64_t, 4> dims{1, 2, 3, 4};
+  relayout_desc* desc = nullptr;
+  suggests(relayout_desc_parse("nhcw", 4, dims.data(), RELAYOUT_F32, &desc), "nhwc, nchw?");
+  suggests(relayout_desc_parse("tnn:NC4HW5", 4, dims.data(), RELAYOUT_F32, &desc), "NC4HW4?");
+  suggests(relayout_desc_parse("nchw.narow(1,0,1)", 4, dims.data(), RELAYOUT_F32, &desc), "narrow?");
+  const Desc good("nchw", {1, 2, 3, 4}, RELAYOUT_F32);
+  suggests(relayout_desc_view(good, ".tranpose(0,1)", &desc), "transpose?");
+  size_t length = 0;
+  suggests(relayout_desc_text(good, "pytroch", nullptr, 0, &length), "pytorch?");
+  EXPECT_EQ(desc, nullptr);
+}
+
 }  // namespace

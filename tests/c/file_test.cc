@@ -101,4 +101,24 @@ TEST_F(CFile, WhatIsRefused) {
   relayout_file_close(file);
 }
 
+TEST_F(CFile, TensorsAreFoundByName) {
+  const Desc desc("a", {3}, RELAYOUT_U8);
+  const std::array<uint8_t, 3> values{1, 2, 3};
+  ASSERT_EQ(relayout_file_write(path("t.safetensors").c_str(), desc, values.data(), 3, 0), RELAYOUT_OK);
+  relayout_file* file = nullptr;
+  ASSERT_EQ(relayout_file_open(path("t.safetensors").c_str(), &file), RELAYOUT_OK) << relayout_error_message();
+  size_t tensor = 99;
+  EXPECT_EQ(relayout_file_find(file, "tensor", &tensor), RELAYOUT_OK);
+  EXPECT_EQ(tensor, 0U);
+  tensor = 99;
+  EXPECT_EQ(relayout_file_find(file, "", &tensor), RELAYOUT_OK) << "the only one";
+  EXPECT_EQ(tensor, 0U);
+  tensor = 99;
+  EXPECT_EQ(relayout_file_find(file, "tenser", &tensor), RELAYOUT_INVALID_ARGUMENT);
+  EXPECT_EQ(tensor, 99U);
+  EXPECT_NE(std::string(relayout_error_message()).find("did you mean \"tensor\"?"), std::string::npos);
+  EXPECT_EQ(relayout_file_find(file, nullptr, &tensor), RELAYOUT_INVALID_ARGUMENT);
+  relayout_file_close(file);
+}
+
 }  // namespace

@@ -1,6 +1,7 @@
 // Reorders through the C interface: values, attributes, sizes of buffers, and options of other versions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -123,6 +124,12 @@ TEST(CReorder, OptionsOfOtherVersions) {
   EXPECT_EQ(run(&later.known), RELAYOUT_UNSUPPORTED);
   relayout_run_options earlier{sizeof(size_t), 99};
   EXPECT_EQ(run(&earlier), RELAYOUT_OK);
+  // The struct without progress(), whose memory ends behind `threads`.
+  struct {
+    size_t struct_size;
+    int32_t threads;
+  } first{sizeof first, 1};
+  EXPECT_EQ(run(reinterpret_cast<const relayout_run_options*>(&first)), RELAYOUT_OK) << relayout_error_message();
   relayout_run_options wrong{3, 1};
   EXPECT_EQ(run(&wrong), RELAYOUT_INVALID_ARGUMENT);
   EXPECT_STREQ(relayout_error_field(), "options");
@@ -137,6 +144,74 @@ TEST(CReorder, ErrorsBelongToTheirThread) {
   std::thread([&] { there = relayout_error_message(); }).join();
   EXPECT_EQ(there, "");
   EXPECT_EQ(here, relayout_error_message());
+}
+
+/// What progress() was told, and when it asks to stop.
+struct Watch {
+  int64_t stop_at = INT64_MAX, calls = 0, done = 0, total = 0;
+  static int told(void* context, int64_t done, int64_t total) {
+    auto& watch = *static_cast<Watch*>(context);
+    EXPECT_GT(done, watch.done);
+    EXPECT_LE(done, total);
+    ++watch.calls;
+    watch.done = done;
+    watch.total = total;
+    return done >= watch.stop_at ? 1 : 0;
+  }
+};
+
+TEST(CReorder, ProgressIsToldAndMayEndTheCall) {
+  constexpr int64_t kSide = 4096;  // 64 MiB of both sides
+  const Desc src("ab", {kSide, kSide}, RELAYOUT_U8), dst("ba", {kSide, kSide}, RELAYOUT_S16);
+  const std::vector<uint8_t> in(kSide * kSide, 7);
+  std::vector<int16_t> out(kSide * kSide, -1);
+  const auto run = [&](Watch& watch) {
+    relayout_run_options options = RELAYOUT_RUN_OPTIONS_INIT;
+    options.progress = Watch::told;
+    options.context = &watch;
+    return relayout_reorder(src, in.data(), in.size(), dst, out.data(), out.size() * 2, nullptr, &options);
+  };
+  Watch all;
+  ASSERT_EQ(run(all), RELAYOUT_OK) << relayout_error_message();
+  EXPECT_GT(all.calls, 1);
+  EXPECT_EQ(all.done, all.total);
+  EXPECT_EQ(all.total, kSide * kSide * 3);
+  EXPECT_EQ(out, std::vector<int16_t>(kSide * kSide, 7));
+
+  out.assign(out.size(), -1);
+  Watch stopped{.stop_at = 1};
+  EXPECT_EQ(run(stopped), RELAYOUT_INTERRUPTED);
+  EXPECT_STREQ(relayout_error_field(), "progress");
+  EXPECT_EQ(stopped.calls, 1);
+  EXPECT_NE(std::find(out.begin(), out.end(), 7), out.end());
+  EXPECT_NE(std::find(out.begin(), out.end(), -1), out.end()) << "the rest was not done";
+}
+
+TEST(CReorder, ProgressOfPlansGatesAndInPlace) {
+  const Desc w("ldigo", {1, 1, 4, 3, 2}, RELAYOUT_F32);
+  const std::array<float, 24> in{};
+  std::array<float, 24> out{};
+  Watch watch;
+  const relayout_run_options options{sizeof options, 1, Watch::told, &watch};
+  relayout_plan* plan = nullptr;
+  ASSERT_EQ(relayout_plan_make(w, w, nullptr, &plan), RELAYOUT_OK);
+  EXPECT_EQ(relayout_plan_run(plan, in.data(), 96, out.data(), 96, &options), RELAYOUT_OK);
+  EXPECT_EQ(watch.calls, 1);
+  EXPECT_EQ(watch.done, watch.total);
+  relayout_plan_free(plan);
+
+  watch = {};
+  EXPECT_EQ(relayout_permute_gates(w, in.data(), 96, w, out.data(), 96, 3, "zrh", "rzh", &options), RELAYOUT_OK);
+  EXPECT_EQ(watch.calls, 3) << "once a gate";
+  EXPECT_EQ(watch.done, watch.total);
+  watch = {.stop_at = 1};
+  EXPECT_EQ(relayout_permute_gates(w, in.data(), 96, w, out.data(), 96, 3, "zrh", "rzh", &options),
+            RELAYOUT_INTERRUPTED);
+
+  watch = {};
+  EXPECT_EQ(relayout_reorder_in_place(w, w, out.data(), 96, nullptr, &options), RELAYOUT_UNSUPPORTED);
+  EXPECT_STREQ(relayout_error_field(), "progress");
+  EXPECT_EQ(watch.calls, 0);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ void read_text(Input& in, const ReadText& read);
 void make_plan(Input& in, Handles& handles);
 void run_plan(Input& in, Handles& handles);
 void reorder_in_place(Input& in, Handles& handles);
+void permute_gates(Input& in, Handles& handles);
 
 // c_fuzz_files.cc
 void read_file(Input& in, Handles& handles);

@@ -91,6 +91,8 @@ void ask_numbers(Input& in, Handles& handles) {
                   [&](const relayout_desc* of, int* holds) { return relayout_desc_has(of, property, holds); });
   const relayout_desc* const other = handles.any<relayout_desc>(in);
   ask_number<int>(in, desc, [&](const relayout_desc* of, int* equal) { return relayout_desc_equal(of, other, equal); });
+  ask_number<int>(in, desc,
+                  [&](const relayout_desc* of, int* shared) { return relayout_desc_overlaps(of, other, shared); });
 }
 
 void ask_lists(Input& in, Handles& handles) {
@@ -199,7 +201,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   Input in({reinterpret_cast<const char*>(data), size});
   Handles handles;
   for (int call = 0; call < 40 && !in.empty(); ++call) {
-    switch (in.below(16)) {
+    switch (in.below(17)) {
       case 0:
       case 1:
       case 2: make_desc(in, handles); break;
@@ -215,6 +217,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
       case 12: reorder_in_place(in, handles); break;
       case 13: read_file(in, handles); break;
       case 14: write_file(in, handles); break;
+      case 15: permute_gates(in, handles); break;
       default: pass_dlpack(in, handles);
     }
   }

@@ -68,6 +68,9 @@ void ask_file(Input& in, Handles& handles, const relayout_file* file) {
   read_text(in, [&](char* name, size_t capacity, size_t* length) {
     return relayout_file_name(file, tensor, name, capacity, length);
   });
+  size_t found = SIZE_MAX;
+  const relayout_status by_name = relayout_file_find(file, in.text().c_str(), in.rarely() ? nullptr : &found);
+  check(by_name, (by_name == RELAYOUT_OK) == (found != SIZE_MAX));
   relayout_desc* desc = nullptr;
   const relayout_status status = relayout_file_desc(file, tensor, in.rarely() ? nullptr : &desc);
   check(status, (status == RELAYOUT_OK) == (desc != nullptr));

@@ -1,5 +1,6 @@
 // The fuzzer's calls of the C interface that make plans and move data.
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "tests/fuzz/c_calls.h"
@@ -91,7 +92,8 @@ std::vector<char> buffer_of(Input& in, int64_t bytes) {
 void make_plan(Input& in, Handles& handles) {
   const relayout_desc *src = handles.any<relayout_desc>(in), *dst = handles.any<relayout_desc>(in);
   const SomeAttributes attributes(in);
-  const relayout_run_options init = {sizeof init, in.rarely() ? in.number32() : static_cast<int32_t>(in.below(3))};
+  const relayout_run_options init = {sizeof init, in.rarely() ? in.number32() : static_cast<int32_t>(in.below(3)),
+                                     nullptr, nullptr};
   const Sized<relayout_run_options> options(in, init);
   relayout_plan* plan = nullptr;
   const relayout_status made = relayout_plan_make(src, dst, attributes.get(), in.rarely() ? nullptr : &plan);
@@ -125,7 +127,7 @@ void run_plan(Input& in, Handles& handles) {
   const char* const src = in.rarely() ? nullptr : in.rarely() ? to.data() : from.data();
   const std::size_t src_bytes = src == to.data() ? to.size() : from.size();
   char* const dst = in.rarely() ? nullptr : to.data();
-  const relayout_run_options init = {sizeof init, in.number32()};
+  const relayout_run_options init = {sizeof init, in.number32(), nullptr, nullptr};
   const relayout_status ran =
       relayout_plan_run(plan, src, src_bytes, dst, to.size(), Sized<relayout_run_options>(in, init).get());
   check(ran, ran == RELAYOUT_OK || to == before);
@@ -140,6 +142,25 @@ void reorder_in_place(Input& in, Handles& handles) {
   const relayout_status status =
       relayout_reorder_in_place(src, dst, buffer.data(), buffer.size(), attributes.get(), nullptr);
   check(status, status == RELAYOUT_OK ? static_cast<int64_t>(buffer.size()) >= bytes : buffer == before);
+}
+
+/// Orders that fit each other or not, along a dim that may have as many gates.
+void permute_gates(Input& in, Handles& handles) {
+  const relayout_desc *src = handles.any<relayout_desc>(in), *dst = in.rarely() ? handles.any<relayout_desc>(in) : src;
+  const std::string from = in.rarely() ? in.text() : std::string("iofc").substr(0, in.below(5));
+  const std::string to = in.rarely() ? in.text() : std::string(from.rbegin(), from.rend());
+  std::vector<int64_t> places(in.below(5));
+  int32_t gates = -77;
+  const relayout_status placed =
+      relayout_gate_places(from.c_str(), to.c_str(), places.data(), static_cast<int32_t>(places.size()), &gates);
+  check(placed, placed == RELAYOUT_OK ? gates <= static_cast<int32_t>(places.size()) : gates == -77);
+  const std::vector<char> source = buffer_of(in, span_of(src));
+  std::vector<char> destination = buffer_of(in, span_of(dst));
+  const std::vector<char> before = destination;
+  const auto dim = in.rarely() ? in.number32() : static_cast<int32_t>(in.below(6)) - 1;
+  const relayout_status status = relayout_permute_gates(src, source.data(), source.size(), dst, destination.data(),
+                                                        destination.size(), dim, from.c_str(), to.c_str(), nullptr);
+  check(status, status == RELAYOUT_OK || destination == before);
 }
 
 }  // namespace relayout::fuzz
