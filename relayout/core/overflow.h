@@ -26,8 +26,8 @@ std::string largest_dim_text(const Dims& sizes, const Dims& dims);
 
 /// Throws Error{overflow}: `what`, the product of `sizes`, and `why`; then the largest of the sizes, and which dim it
 /// is. Sizes are those of `dims`, some of them padded; of a scalar, which only padding makes large, the number of its
-/// elements with padding, or none where 64 bits do not hold it. The error's field is that dim's entry in `list`, and its
-/// value the dim's extent.
+/// elements with padding, or none where 64 bits do not hold it. The error's field is that dim's entry in `list`, and
+/// its value the dim's extent.
 [[noreturn]] void throw_too_many(const std::string& what, const Dims& sizes, const Dims& dims, const std::string& why,
                                  std::string_view list = "dims");
 
