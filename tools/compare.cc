@@ -9,9 +9,9 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdlib>
-#include <thread>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/io/pages.h"
 #include "tools/common.h"
 #include "tools/progress.h"
 #include "tools/slabs.h"
@@ -136,15 +136,14 @@ void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType 
   for (int64_t extent : slab.dims) count *= extent;
   const int64_t ranges = std::clamp<int64_t>(count / kLeastRange, 1, threads);
   std::vector<Difference> found(static_cast<std::size_t>(ranges));
-  const auto work = [&](int64_t range) {
+  auto work = [&](int64_t range) {
     const int64_t begin = count / ranges * range, end = range + 1 == ranges ? count : begin + count / ranges;
     found[static_cast<std::size_t>(range)] = compare_range(a, b, begin, end, slab, type_a, type_b);
   };
-  {
-    std::vector<std::jthread> workers;
-    for (int64_t range = 1; range < ranges; ++range) workers.emplace_back(work, range);
-    work(0);
-  }
+  const auto body = [](void* state, int64_t begin, int64_t end) {
+    for (int64_t range = begin; range < end; ++range) (*static_cast<decltype(work)*>(state))(range);
+  };
+  cpu::parallel_for({.threads = threads}, ranges, 1, body, &work);
   for (const Difference& one : found) add(out, one);
 }
 
@@ -162,8 +161,8 @@ class ComparedFile {
   const void* load(const Slab& slab) {
     const TensorDesc wide(Layout::contiguous(slab.dims), carrier(dtype()));
     values_.resize(static_cast<std::size_t>(wide.span_bytes()));
-    convert_slab(input_, slab, wide, values_, {}, threads_, scratch_);
-    if (input_.mapped) release_slab(slab_view(input_.desc, slab), input_.bytes);
+    cpu::reorder_slab(slab_source(input_), slab, wide, values_, {}, {.threads = threads_}, scratch_);
+    if (input_.mapped) io::release_slab(slab_view(input_.desc, slab), input_.bytes);
     return values_.data();
   }
 
@@ -185,15 +184,15 @@ void with_type(DType dtype, const void* values, F&& f) {
 
 Difference differences(ComparedFile& a, ComparedFile& b, int64_t max_memory) {
   static constexpr int64_t kDefaultMemory = int64_t{64} << 20;
-  const SlabSide sides[] = {{&a.input().desc, a.input().mapped ? kReadGranule : 0},
-                            {&b.input().desc, b.input().mapped ? kReadGranule : 0}};
+  const SlabSide sides[] = {{&a.input().desc, a.input().mapped ? io::kReadGranule : 0},
+                            {&b.input().desc, b.input().mapped ? io::kReadGranule : 0}};
   const int64_t held = a.held() + b.held();
   const int64_t room = max_memory > 0 ? max_memory - held : kDefaultMemory;
   const SlabGrid grid = make_slabs(a.input().desc.layout.dims(), sides, a.scratch() + b.scratch(), room);
   if (max_memory > 0) check_cap(grid, max_memory, held);
   const int threads = a.threads() > 0 ? a.threads() : cpu::default_threads();
   for (const ComparedFile* side : {&a, &b}) {
-    if (side->input().mapped) map_small_pages(side->input().bytes, false);
+    if (side->input().mapped) io::map_small_pages(side->input().bytes, false);
   }
   Difference out;
   Progress progress("comparing");

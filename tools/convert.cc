@@ -42,7 +42,7 @@ struct Destination {
 
 /// The destination for a tensor of these dims.
 Destination destination_of(const Options& options, const Format& format, const Dims& dims) {
-  if (gates_are_no_layout(format, dims, true)) return {format, dims, format.gates()};
+  if (cpu::gates_are_no_layout(format, dims, true)) return {format, dims, format.gates()};
   return {format, destination_dims(format, dims, options.to_dims, "--to-dims")};
 }
 
@@ -51,95 +51,23 @@ TensorDesc tensor_of(const Destination& to, DType dtype) {
   return from_command_line([&] { return bind_tensor(format, to.dims, dtype); });
 }
 
-/// A part of the grid as it lies on one side, where the gates stand in another order.
-Slab with_gates(Slab slab, const std::optional<Format::GateOrder>& gates) {
-  if (gates) slab.offsets[gates->dim] = gates->places[static_cast<int>(slab.offsets[gates->dim])];
-  return slab;
-}
-
-/// The grid, where parts of both sides have the same gates, cut so that each has one gate.
-SlabGrid gate_by_gate(const SlabGrid& grid, const Dims& dims, const TensorInput& input, const Destination& to) {
-  if (!input.gates && !to.gates) return grid;
-  Dims step = grid.step();
-  for (const auto& gates : {input.gates, to.gates}) {
-    if (gates && !dims.empty()) step[gates->dim] = 1;
+/// The slabs that --max-memory allows, or one. Failure where what is in memory anyway takes more than that, or where
+/// the smallest slab does.
+SlabGrid slabs_for(const InputOptions& options, const cpu::SlabSource& src, const cpu::SlabDestination& dst) {
+  if (options.max_memory == 0) return cpu::slab_grid(src, dst, std::nullopt);
+  const int64_t held = cpu::held_bytes(src, dst);
+  if (held >= options.max_memory) {
+    std::string why;
+    if (!src.mapped && !src.bytes.empty()) why = why_held(options);
+    if (!dst.mapped && dst.desc.span_bytes() > 0)
+      why += (why.empty() ? "" : "; ") + std::string("the output is a pipe or a device and held in memory");
+    throw Failure(kUsage, Error(ErrorCode::limit,
+                                fmt::format("--max-memory {}: {}, which takes {} bytes", options.max_memory, why, held),
+                                "--max-memory", std::to_string(options.max_memory), std::to_string(held)));
   }
-  return SlabGrid(dims, step, grid.part_bytes());
-}
-
-/// The shape of the array that the file will hold: the layout's physical shape, or one dim where it has none. With
-/// views it is that of the whole buffer of which the tensor is a part.
-Dims output_shape(const Destination& to) {
-  return to.format.physical_shape(to.dims).value_or(Dims{to.format.buffer_span(to.dims)});
-}
-
-TensorSpec output_spec(const Options& options, const Destination& to, const TensorDesc& dst) {
-  TensorSpec spec;
-  spec.name = options.tensor;
-  spec.dtype = dst.dtype;
-  spec.shape = output_shape(to);
-  // The file records the tag in letters a to l where that says all, because nchw and its like mean something only
-  // together with an order of the dims.
-  const std::optional<std::string> tag = to.format.generic_tag(dst.layout.ndims());
-  const bool tag_says_all = tag && Format::parse(*tag).bind(dst.layout.dims()) == dst.layout;
-  spec.layout = tag_says_all ? Format::parse(*tag) : to.format;
-  spec.dims = to.dims;
-  return spec;
-}
-
-/// Bytes that are in memory whatever the size of the parts is. Failure where they exceed --max-memory.
-int64_t held_bytes(const InputOptions& options, const TensorInput& input, const TensorDesc& dst, const Output& output) {
-  const int64_t held_input = input.mapped ? 0 : static_cast<int64_t>(input.bytes.size());
-  const int64_t held_output = output.mapped() ? 0 : dst.span_bytes();
-  const int64_t held = held_input + held_output;
-  if (options.max_memory == 0 || held < options.max_memory) return held;
-  std::string why;
-  if (held_input > 0) why = why_held(options);
-  if (held_output > 0)
-    why += (why.empty() ? "" : "; ") + std::string("the output is a pipe or a device and held in memory");
-  throw Failure(kUsage, Error(ErrorCode::limit,
-                              fmt::format("--max-memory {}: {}, which takes {} bytes", options.max_memory, why, held),
-                              "--max-memory", std::to_string(options.max_memory), std::to_string(held)));
-}
-
-SlabGrid slabs_for(const InputOptions& options, const TensorInput& input, const TensorDesc& dst, const Output& output,
-                   bool progress_visible) {
-  static constexpr int64_t kProgressBytes = int64_t{1} << 30, kSwapBytes = int64_t{64} << 20;
-  const SlabSide sides[] = {{&input.desc, input.mapped ? kReadGranule : 0},
-                            {&dst, output.mapped() ? kWriteGranule : 0}};
-  const SlabSide uncounted[] = {{&input.desc, 0}, {&dst, 0}};
-  const int64_t scratch = input.swap_item_bytes > 1 ? input.swap_item_bytes : 0;
-  const Dims& dims = dst.layout.dims();
-  if (options.max_memory > 0) {
-    const int64_t held = held_bytes(options, input, dst, output);
-    SlabGrid grid = make_slabs(dims, sides, scratch, options.max_memory - held);
-    check_cap(grid, options.max_memory, held);
-    return grid;
-  }
-  if (progress_visible && dst.span_bytes() > kProgressBytes) {
-    return make_slabs(dims, sides, scratch, dst.span_bytes() / 8);
-  }
-  if (scratch > 0) return make_slabs(dims, uncounted, scratch, kSwapBytes);
-  return SlabGrid(dims, dims);
-}
-
-void run_slabs(const SlabGrid& grid, const TensorInput& input, const Destination& to, const TensorDesc& dst,
-               Output& writer, const Attributes& attributes, const Options& options, Progress& progress) {
-  std::vector<std::byte> scratch;
-  const std::span<std::byte> dst_bytes = writer.bytes();
-  if (grid.count() > 1 && input.mapped) map_small_pages(input.bytes, false);
-  if (grid.count() > 1 && writer.mapped()) map_small_pages(dst_bytes, true);
-  for (int64_t i = 0; i < grid.count(); ++i) {
-    const Slab slab = with_gates(grid.slab(i), input.gates);
-    const TensorDesc dst_view = slab_view(dst, with_gates(grid.slab(i), to.gates));
-    const Attributes part = part_of(attributes, dst.layout.dims(), slab.offsets, slab.dims);
-    convert_slab(input, slab, dst_view, dst_bytes, part, options.threads, scratch);
-    if (grid.count() > 1) {
-      if (input.mapped) release_slab(slab_view(input.desc, slab), input.bytes);
-      if (writer.mapped()) release_slab(dst_view, dst_bytes);
-    }
-    progress.update(static_cast<double>(i + 1), static_cast<double>(grid.count()));
-  }
+  SlabGrid grid = cpu::slab_grid(src, dst, options.max_memory);
+  check_cap(grid, options.max_memory, held);
+  return grid;
 }
 
 void check_bytes(const char* side, const TensorDesc& desc, std::size_t have) {
@@ -173,28 +101,35 @@ struct Done {
 Done convert_on_cpu(const Options& options, const InputOptions& input_options, const TensorInput& input,
                     const Destination& to, const TensorDesc& dst, const Attributes& attributes, Plan plan,
                     Output& writer) {
-  Progress progress("converting");
-  const SlabGrid grid =
-      gate_by_gate(slabs_for(input_options, input, dst, writer, progress.visible()), dst.layout.dims(), input, to);
+  const cpu::SlabSource source = slab_source(input);
+  const cpu::SlabDestination destination{
+      .desc = dst, .bytes = writer.bytes(), .mapped = writer.mapped(), .gates = to.gates};
+  const SlabGrid grid = slabs_for(input_options, source, destination);
   const int64_t parts = grid.count();
-  if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1)
+  if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1) {
     plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
-  else
-    run_slabs(grid, input, to, dst, writer, attributes, options, progress);
+  } else {
+    Progress progress("converting");
+    cpu::reorder_slabs(grid, source, destination, attributes, {.threads = options.threads},
+                       [&](int64_t done, int64_t total) {
+                         progress.update(static_cast<double>(done), static_cast<double>(total));
+                         return true;
+                       });
+  }
   std::string explanation = explained(plan, options.explain);
   if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
   return {parts, std::move(explanation)};
 }
 
 Json summary(const Options& options, const TensorInput& input, const Destination& to, const TensorDesc& dst,
-             const Done& done, std::size_t written, double seconds) {
+             const TensorSpec& spec, const Done& done, std::size_t written, double seconds) {
   Json out = {{"input", options.input}, {"output", options.output}};
   out["dims"] = json_of(dst.layout.dims());
   out["from"] = input.format.text();
   out["to"] = to.format.text();
   out["dtype"] = name(input.desc.dtype);
   out["to_dtype"] = name(dst.dtype);
-  out["shape"] = json_of(output_shape(to));
+  out["shape"] = json_of(spec.shape);
   out["bytes_read"] = input.bytes.size();
   out["bytes_written"] = written;
   out["parts"] = done.parts;
@@ -210,7 +145,7 @@ Json summary(const Options& options, const TensorInput& input, const Destination
 void check_tensor_name(const Options& options, const TensorInput& input) {
   if (options.tensor.empty() || input.named) return;
   const std::optional<FileFormat> format = format_of_path(options.output);
-  if (format == FileFormat::npz || format == FileFormat::safetensors) return;
+  if (format && has_names(*format)) return;
   usage_error(fmt::format("--tensor {}: neither {} nor {} can hold names of tensors", escaped(options.tensor),
                           escaped(options.input), escaped(options.output)),
               "--tensor", escaped(options.tensor));
@@ -252,8 +187,8 @@ int run(const Options& options, bool json) {
   if (options.via.opencl()) on_device.emplace(input, to.format, dst, attributes, options.via);
 
   InterruptGuard guard;
-  Output writer =
-      from_command_line([&] { return Output::create(options.output, output_spec(options, to, dst), options.force); });
+  const TensorSpec spec = from_command_line([&] { return spec_of(to.format, to.dims, dst.dtype, options.tensor); });
+  Output writer = from_command_line([&] { return Output::create(options.output, spec, options.force); });
   guard.watch(writer.temporary_path());
   Done done;
   if (on_device) {
@@ -267,7 +202,7 @@ int run(const Options& options, bool json) {
 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::string text = options.explain.empty() ? "" : done.explanation + "\n";
-  if (json) text = json_text(summary(options, input, to, dst, done, written, seconds));
+  if (json) text = json_text(summary(options, input, to, dst, spec, done, written, seconds));
   // Text must not follow a tensor that was written to standard output.
   if (writer.takes_stdout()) {
     write_stderr(text);

@@ -62,8 +62,7 @@ bool is_stdout(const std::string& path) {
 void check_output_path(const std::string& path) {
   if (is_stdout(path)) return;
   const std::optional<FileFormat> format = format_of_path(path);
-  const bool image = format == FileFormat::png || format == FileFormat::jpeg || format == FileFormat::bmp;
-  if (format && !image) return;
+  if (format && can_be_written(*format)) return;
   std::error_code ignored;
   if (!format && std::filesystem::is_other(path, ignored)) return;  // a pipe or device takes .npy
   usage_error(fmt::format("{}: the extension says no format that can be written; use .npy, .npz, .safetensors, .bin "

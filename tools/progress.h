@@ -14,8 +14,6 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Whether it would ever show: work may then be cut finer.
-  bool visible() const { return terminal_; }
   /// `done` of `total` parts are done. Cheap: draws ten times a second at most.
   void update(double done, double total);
 

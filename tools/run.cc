@@ -160,16 +160,23 @@ void write_outputs(const Options& options, const Graph& graph, const std::vector
   }
   std::vector<NamedTensor> tensors;
   for (std::size_t i = 0; i < outputs.size(); ++i) tensors.push_back({spec(i), outputs[i]});
-  from_command_line([&] { write_npz(*options.out, tensors, options.force); });
+  from_command_line([&] {
+    if (format_of_path(*options.out) == FileFormat::safetensors)
+      write_safetensors(*options.out, tensors, {}, options.force);
+    else
+      write_npz(*options.out, tensors, options.force);
+  });
 }
 
 void check_out(const Options& options, const Graph& graph) {
   if (!options.out) return;
   check_output_path(*options.out);
-  if (graph.outputs.size() > 1 && format_of_path(*options.out) != FileFormat::npz) {
-    usage_error(fmt::format("-o {}: the model has {} outputs, and only an .npz file can hold several tensors",
-                            escaped(*options.out), graph.outputs.size()),
-                "-o", escaped(*options.out), ".npz");
+  const std::optional<FileFormat> format = format_of_path(*options.out);
+  if (graph.outputs.size() > 1 && !(format && has_names(*format))) {
+    usage_error(
+        fmt::format("-o {}: the model has {} outputs, and only .npz and .safetensors files hold several tensors",
+                    escaped(*options.out), graph.outputs.size()),
+        "-o", escaped(*options.out), ".npz .safetensors");
   }
 }
 
@@ -341,7 +348,7 @@ Verb add_run(CommandLine& line) {
       "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
       "  relayout run net.onnx --plan plan.json --input x.npy -o y.npy\n"
       "Inputs may have any layout and element type; they are converted. Raw bytes have those of the model's input,\n"
-      "row-major unless --input-layout says otherwise. Several outputs go to one .npz file.\n"
+      "row-major unless --input-layout says otherwise. Several outputs go to one .npz or .safetensors file.\n"
       "--check compares the outputs with a slow float64 reference: the exit code is 0 where they are equal, and\n"
       "1 where they differ.");
   auto options = std::make_shared<Options>();

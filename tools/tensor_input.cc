@@ -8,6 +8,7 @@
 
 #include "relayout/core/gates.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/slab_reorder.h"
 #include "tools/interrupt.h"
 #include "tools/raw_input.h"
 
@@ -319,17 +320,6 @@ std::string shown_path(const InputOptions& options) {
   return options.path == "-" ? "standard input" : escaped(options.path);
 }
 
-bool gates_are_no_layout(const Format& format, const Dims& dims, bool written) {
-  // Views behind the gates may make other dims, in which one gate could not be found.
-  if (!format.gates() || format.views().size() > 1) return false;
-  try {
-    const Layout layout = format.bind(dims);
-    return written && !layout.injective_with_padding();
-  } catch (const Error& error) {
-    return error.code() == ErrorCode::needs_copy;
-  }
-}
-
 std::string why_held(const InputOptions& options) {
   const bool stream = is_stream(file_path(options));
   return shown_path(options) + (stream ? " is a pipe or a device and held in memory" : " is decoded into memory");
@@ -354,7 +344,7 @@ TensorInput open_tensor(const InputOptions& options) {
       options.dims_shared ? own_dims(stored, given, dtype, raw) : expected_dims(options, stored, given, raw);
   const Dims dims = own ? *own : resolve_dims(options, stored, given, dtype);
   const bool dims_given = options.dims && given_dims(options) == dims;
-  const bool apart = options.gates_apart && gates_are_no_layout(given, dims, false);
+  const bool apart = options.gates_apart && cpu::gates_are_no_layout(given, dims, false);
   const Format format = apart ? given.without_gates() : given;
   // Where the dims do not fit the layout, that is an error of usage if the command line gave them, else of the file.
   const auto bound = [&] { return bind_tensor(format, dims, dtype); };

@@ -73,10 +73,6 @@ TensorInput open_tensor(const InputOptions& options);
 std::string file_path(const InputOptions& options);
 std::string shown_path(const InputOptions& options);
 
-/// Whether the layout's order of gates can be had only by copying one gate after the other: no layout has it or,
-/// where it is to be written, only one with padding that lies on other gates.
-bool gates_are_no_layout(const Format& format, const Dims& dims, bool written);
-
 /// For messages: why the bytes of an input that is not mapped are in memory, as in "x.png is decoded into memory".
 std::string why_held(const InputOptions& options);
 

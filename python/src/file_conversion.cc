@@ -9,11 +9,10 @@
 #include "python/src/arrays.h"
 #include "python/src/conversion.h"
 #include "python/src/copies.h"
+#include "python/src/layout.h"
 #include "python/src/watch.h"
-#include "relayout/cpu/parts.h"
-#include "relayout/interop/files/pages.h"
+#include "relayout/cpu/slab_reorder.h"
 #include "relayout/interop/files/tensor_file.h"
-#include "relayout/reorder/slabs.h"
 
 namespace nb = nanobind;
 
@@ -39,112 +38,74 @@ std::string type_of(const StoredTensor& stored, const std::optional<std::string>
   throw Error(ErrorCode::invalid_argument, "the file does not say what its elements are: give src_dtype", "src_dtype");
 }
 
-Conversion planned(const StoredTensor& stored, nb::handle src, nb::handle dst, nb::handle dims,
-                   const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes) {
+/// A conversion, and the orders of gates that its layouts leave out because they are no layouts.
+struct Planned {
+  Conversion conversion;
+  Format dst;  // as the new file records it
+  std::optional<Format::GateOrder> src_gates{}, dst_gates{};
+};
+
+/// An expression without its order of gates.
+nb::object without_gates(const Format& format) {
+  std::string text = format.text();
+  const std::size_t at = text.find(";gates:");
+  text.erase(at, std::min(text.find(';', at + 1), text.size()) - at);
+  return nb::str(text.c_str());
+}
+
+Planned planned(const StoredTensor& stored, nb::handle src, nb::handle dst, nb::handle dims,
+                const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes) {
   const int64_t item_bytes = std::max(1, stored.item_bits / 8);
   const Dims shape = stored.item_bits == 0 ? Dims{stored.byte_size} : stored.shape;
   nb::object said = nb::borrow(src), extents = nb::borrow(dims);
   if (said.is_none()) said = nb::str(stored.layout ? stored.layout->text().c_str() : "contiguous");
   if (extents.is_none() && stored.dims) extents = tuple_of(*stored.dims);
-  return Conversion(said, dst, extents, tuple_of(shape), tuple_of(file_strides(stored, item_bytes)), item_bytes,
-                    src_dtype, dst_dtype, attributes);
+  std::optional<Format::GateOrder> src_gates, dst_gates;
+  if (!is_layout(said)) {
+    const Format format = Format::parse(nb::cast<std::string>(said));
+    if (format.gates()) {
+      if (extents.is_none()) extents = tuple_of(format.dims_from_physical(shape));
+      if (cpu::gates_are_no_layout(format, dims_of(extents, "dims"), false)) {
+        said = without_gates(format);
+        src_gates = format.gates();
+      }
+    }
+  }
+  const auto convert_to = [&](nb::handle to) {
+    return Conversion(said, to, extents, tuple_of(shape), tuple_of(file_strides(stored, item_bytes)), item_bytes,
+                      src_dtype, dst_dtype, attributes);
+  };
+  if (!is_layout(dst)) {
+    const Format format = Format::parse(nb::cast<std::string>(dst));
+    if (format.gates()) {
+      Conversion conversion = convert_to(without_gates(format));
+      if (cpu::gates_are_no_layout(format, conversion.src().desc.layout.dims(), true))
+        return {std::move(conversion), format, src_gates, format.gates()};
+    }
+  }
+  Conversion conversion = convert_to(dst);
+  const Format format = Format::parse(conversion.dst().expression);
+  return {std::move(conversion), format, src_gates, {}};
 }
 
-/// What the new file says of its array.
-TensorSpec spec_of(const Conversion& conversion, const std::string& tensor) {
-  const Side& dst = conversion.dst();
-  TensorSpec out{.name = tensor, .dtype = dst.desc.dtype, .shape = dst.shape};
-  if (dst.expression.empty()) return out;
-  const Format format = Format::parse(dst.expression);
-  if (!format.views().empty()) return out;
-  const Dims& dims = dst.desc.layout.dims();
-  // nchw and its like mean something only together with an order of the dims; letters a to l say all.
-  const std::optional<std::string> tag = format.generic_tag(dims.size());
-  out.layout = tag && Format::parse(*tag).bind(dims) == dst.desc.layout ? Format::parse(*tag) : format;
-  out.dims = dims;
-  out.shape = format.physical_shape(dims).value_or(Dims{format.buffer_span(dims)});
-  return out;
+void check_holds(const cpu::SlabSource& src) {
+  const int64_t need = src.desc.span_bytes(), have = static_cast<int64_t>(src.bytes.size());
+  if (have >= need) return;
+  throw Error(ErrorCode::buffer_too_small,
+              "the file's tensor has " + std::to_string(have) + " bytes, and its layout takes " + std::to_string(need),
+              "src", std::to_string(have), std::to_string(need));
 }
 
-class FileConversion {
- public:
-  FileConversion(const Conversion& conversion, const StoredTensor& stored, std::span<const std::byte> bytes,
-                 bool mapped, TensorWriter& writer, int threads)
-      : plan_(conversion.plan()), bytes_(bytes), mapped_(mapped), writer_(writer), options_{.threads = threads} {
-    if (stored.byte_swapped) item_bytes_ = stored.item_bits / 8;
-    const int64_t need = plan_.src().span_bytes(), have = static_cast<int64_t>(bytes.size());
-    if (have < need) {
-      throw Error(
-          ErrorCode::buffer_too_small,
-          "the file's tensor has " + std::to_string(have) + " bytes, and its layout takes " + std::to_string(need),
-          "src", std::to_string(have), std::to_string(need));
-    }
-  }
-
-  /// Whether all was done.
-  bool run(std::optional<int64_t> max_memory, Watched& work) {
-    const auto go_on = [&](int64_t done, int64_t total) { return work.go_on(done, total); };
-    std::byte* to = writer_.bytes().data();
-    if (!max_memory && item_bytes_ <= 1) return cpu::run_in_parts(plan_, bytes_.data(), to, options_, {}, go_on);
-    const SlabGrid grid = slabs(max_memory);
-    if (grid.count() > 1 && mapped_) map_small_pages(bytes_, false);
-    if (grid.count() > 1 && writer_.mapped()) map_small_pages(writer_.bytes(), true);
-    for (int64_t i = 0; i < grid.count(); ++i) {
-      convert(grid.slab(i), grid.count() > 1);
-      if (!go_on(i + 1, grid.count())) return false;
-    }
-    return true;
-  }
-
- private:
-  SlabGrid slabs(std::optional<int64_t> max_memory) const {
-    constexpr int64_t kSwapBytes = int64_t{64} << 20;
-    const SlabSide sides[] = {{&plan_.src(), mapped_ ? kReadGranule : 0},
-                              {&plan_.dst(), writer_.mapped() ? kWriteGranule : 0}};
-    const SlabSide uncounted[] = {{&plan_.src(), 0}, {&plan_.dst(), 0}};
-    const Dims& dims = plan_.dst().layout.dims();
-    const int64_t scratch = item_bytes_ > 1 ? item_bytes_ : 0;
-    if (!max_memory) return make_slabs(dims, uncounted, scratch, kSwapBytes);
-    const int64_t held =
-        (mapped_ ? 0 : static_cast<int64_t>(bytes_.size())) + (writer_.mapped() ? 0 : plan_.dst().span_bytes());
-    SlabGrid grid = make_slabs(dims, sides, scratch, *max_memory - held);
-    const auto need = static_cast<int64_t>(grid.part_bytes()) + held;
-    if (need > *max_memory) {
-      throw Error(ErrorCode::limit,
-                  "max_memory: the smallest part takes " + std::to_string(need) + " bytes" +
-                      (held > 0 ? " together with what is held in memory anyway" : ""),
-                  "max_memory", std::to_string(*max_memory), std::to_string(need));
-    }
-    return grid;
-  }
-
-  void convert(const Slab& slab, bool one_of_several) {
-    TensorDesc src = slab_view(plan_.src(), slab);
-    const TensorDesc dst = slab_view(plan_.dst(), slab);
-    const Attributes part = part_of(plan_.attributes(), plan_.dst().layout.dims(), slab.offsets, slab.dims);
-    const std::byte* from = bytes_.data();
-    if (item_bytes_ > 1) {  // the elements are collected in dense memory, where their bytes are turned round
-      const TensorDesc packed(Layout::contiguous(slab.dims), src.dtype);
-      scratch_.resize(static_cast<std::size_t>(packed.span_bytes()));
-      cpu::run(cpu::make_plan(src, packed), from, scratch_.data(), options_);
-      swap_bytes(scratch_, item_bytes_);
-      from = scratch_.data();
-      cpu::run(cpu::make_plan(packed, dst, part), from, writer_.bytes().data(), options_);
-    } else {
-      cpu::run(cpu::make_plan(src, dst, part), from, writer_.bytes().data(), options_);
-    }
-    if (one_of_several && mapped_) release_slab(src, bytes_);
-    if (one_of_several && writer_.mapped()) release_slab(dst, writer_.bytes());
-  }
-
-  Plan plan_;
-  std::span<const std::byte> bytes_;
-  bool mapped_;
-  TensorWriter& writer_;
-  cpu::RunOptions options_;
-  int item_bytes_ = 0;
-  std::vector<std::byte> scratch_;
-};
+SlabGrid slabs_for(const cpu::SlabSource& src, const cpu::SlabDestination& dst, std::optional<int64_t> max_memory) {
+  SlabGrid grid = cpu::slab_grid(src, dst, max_memory);
+  if (!max_memory) return grid;
+  const int64_t held = cpu::held_bytes(src, dst), need = static_cast<int64_t>(grid.slab_bytes()) + held;
+  if (need <= *max_memory) return grid;
+  throw Error(ErrorCode::limit,
+              "max_memory: the smallest part takes " + std::to_string(need) + " bytes" +
+                  (held > 0 ? " together with what is held in memory anyway" : ""),
+              "max_memory", std::to_string(*max_memory), std::to_string(need));
+}
 
 void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::handle dst, nb::handle dims,
                   const std::optional<std::string>& src_dtype, const std::optional<std::string>& dst_dtype,
@@ -160,18 +121,29 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
   const std::size_t index = tensors.size() == 1 && tensors[0].name.empty() ? 0 : file.find(tensor);
   const StoredTensor& stored = tensors[index];
   const std::string own = type_of(stored, src_dtype);
-  const Conversion conversion = planned(stored, src, dst, dims, own, dst_dtype.value_or(own), attributes);
-  if (conversion.plan().attributes().beta != 0)
+  const Planned work = planned(stored, src, dst, dims, own, dst_dtype.value_or(own), attributes);
+  const Plan& plan = work.conversion.plan();
+  if (plan.attributes().beta != 0)
     throw Error(ErrorCode::invalid_argument, "beta adds to what a destination holds, and a new file holds nothing",
                 "beta");
-  const TensorSpec spec = spec_of(conversion, tensor);
+  const TensorSpec spec = spec_of(work.dst, work.conversion.dst().buffer_dims, plan.dst().dtype, tensor);
   const std::span<const std::byte> bytes =
       watched(nb::handle(), [&](const GoOn& go_on) { return file.bytes(index, go_on); });
-  Watched work(progress);
+  Watched watch(progress);
+  const cpu::SlabSource source{.desc = plan.src(),
+                               .bytes = bytes,
+                               .mapped = file.mapped(index),
+                               .swap_item_bytes = stored.byte_swapped ? stored.item_bits / 8 : 0,
+                               .gates = work.src_gates};
+  check_holds(source);
   TensorWriter writer = TensorWriter::create(to, spec, overwrite);
-  FileConversion run(conversion, stored, bytes, file.mapped(index), writer, threads);
-  if (run.run(max_memory, work)) commit(writer, work);
-  work.finish();
+  const cpu::SlabDestination destination{
+      .desc = plan.dst(), .bytes = writer.bytes(), .mapped = writer.mapped(), .gates = work.dst_gates};
+  const SlabGrid grid = slabs_for(source, destination, max_memory);
+  if (cpu::reorder_slabs(grid, source, destination, plan.attributes(), {.threads = threads},
+                         [&](int64_t done, int64_t total) { return watch.go_on(done, total); }))
+    commit(writer, watch);
+  watch.finish();
 }
 
 }  // namespace

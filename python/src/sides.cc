@@ -151,7 +151,7 @@ Side destination_side(nb::handle said, const Dims& dims, DType dtype) {
     const PyLayout& own = *nb::inst_ptr<PyLayout>(said);
     const auto [text, before] = own.spelled();
     const Dims shape = Format::parse(text).physical_shape(before).value_or(Dims{own.layout.span()});
-    return {{own.layout, dtype}, shape, 0, text, own.names()};
+    return {{own.layout, dtype}, shape, 0, text, own.names(), before};
   }
   const Format format = Format::parse(nb::cast<std::string>(said));
   Dims bound = dims;
@@ -162,6 +162,7 @@ Side destination_side(nb::handle said, const Dims& dims, DType dtype) {
   out.letters = format.dim_names(out.desc.layout.ndims());
   const std::optional<Dims> physical = format.physical_shape(bound);
   out.shape = physical ? *physical : Dims{format.buffer_span(bound)};
+  out.buffer_dims = bound;
   return out;
 }
 

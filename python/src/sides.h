@@ -20,6 +20,7 @@ struct Side {
   int64_t origin = 0;      // bytes from offset 0 to the array's first element
   std::string expression;  // of a Layout: one that gives it
   std::string letters;     // of the tensor's dims; a, b, ... where none are known
+  Dims buffer_dims{};      // of a destination: those that the expression is bound to, before its views
 };
 
 /// The side of a source that is an array of this shape, strides (in bytes) and size of element. `dims` are the tensor's

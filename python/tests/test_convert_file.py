@@ -75,6 +75,19 @@ def test_raw_bytes_and_recorded_layouts(tmp_path):
                               src_dtype="f32")
 
 
+def test_layouts_that_end_in_views_are_recorded(source, tmp_path):
+    part = relayout.layout("strides:9000,520,20,1.narrow(2,1,24)", (2, 17, 26, 20))
+    for dst in ("nhwc.flip(1)", "chwn.permute(3,0,1,2).permute(1,2,3,0)", "ldigo;gates:zrh->rzh", part):
+        x = np.arange(1 * 2 * 4 * 3 * 5, dtype=np.float32).reshape(1, 2, 4, 3, 5) if "gates" in str(dst) else X
+        src = "ldigo" if "gates" in str(dst) else "nchw"
+        np.save(source, x)
+        for max_memory in (None, 1 << 18):
+            relayout.convert_file(source, tmp_path / "y.safetensors", src, dst, overwrite=True, max_memory=max_memory)
+            relayout.convert_file(tmp_path / "y.safetensors", tmp_path / "z.npy", None, src, overwrite=True,
+                                  max_memory=max_memory)
+            assert np.array_equal(relayout.load(tmp_path / "z.npy"), x), dst
+
+
 def test_what_ends_it_leaves_nothing(source, tmp_path):
     before = sorted(os.listdir(tmp_path))
 
@@ -91,3 +104,24 @@ def test_what_ends_it_leaves_nothing(source, tmp_path):
     assert (tmp_path / "y.npy").read_bytes() == b"kept"
     with pytest.raises(relayout.FileError):
         relayout.convert_file(source, tmp_path / "y.npy", "nchw", "nhwc")
+
+
+@pytest.mark.parametrize("max_memory", [None, 1 << 17])
+def test_orders_of_gates_that_are_no_layout(tmp_path, max_memory):
+    onnx = np.random.default_rng(2).standard_normal((1, 2, 3, 4, 5), dtype=np.float32)
+    ours = relayout.permute_gates(onnx, "iofc", "ifco", dim=3)
+    scale = np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 1, 4, 1)
+    np.save(tmp_path / "x.npy", onnx)
+    convert = lambda a, b, *how, **more: relayout.convert_file(  # noqa: E731
+        tmp_path / a, tmp_path / b, *how, overwrite=True, max_memory=max_memory, **more)
+    convert("x.npy", "y.npy", "ldigo;gates:iofc->ifco", "ldigo", scale=scale)
+    assert np.array_equal(relayout.load(tmp_path / "y.npy"), ours * scale)
+    convert("x.npy", "y.safetensors", "ldigo;gates:iofc->ifco", "ldgoi;gates:cofi->ifco")
+    assert relayout.open(tmp_path / "y.safetensors")["tensor"].layout == "ldgoi;gates:cofi->ifco"
+    convert("y.safetensors", "z.npy", None, "ldigo")
+    assert np.array_equal(relayout.load(tmp_path / "z.npy"), ours)
+    # Gates and outputs as one axis, whose dims follow from the order.
+    np.save(tmp_path / "w.npy", np.arange(24, dtype=np.float32).reshape(1, 8, 3))
+    convert("w.npy", "v.npy", "ldgoi;gates:iofc->ifco", "ldgoi")
+    joined = relayout.permute_gates(relayout.load(tmp_path / "w.npy"), "iofc", "ifco", dim=1)
+    assert np.array_equal(relayout.load(tmp_path / "v.npy").ravel(), joined.ravel())

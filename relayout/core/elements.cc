@@ -2,6 +2,7 @@
 #include "relayout/core/elements.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "relayout/core/error.h"
@@ -62,6 +63,27 @@ std::span<const std::byte> checked_bytes(const ConstElements& elements, const Te
 std::span<std::byte> checked_bytes(const Elements& elements, const TensorDesc& desc, std::string_view operation,
                                    std::string_view side) {
   return checked_bytes(elements, desc.dtype, desc.span_bytes(), operation, side);
+}
+
+void swap_bytes(std::span<std::byte> bytes, int item_bytes) {
+  const auto swap_all = [&]<typename Word>(Word, auto swap) {
+    for (std::size_t at = 0; at + sizeof(Word) <= bytes.size(); at += sizeof(Word)) {
+      Word word;
+      std::memcpy(&word, bytes.data() + at, sizeof(Word));
+      word = swap(word);
+      std::memcpy(bytes.data() + at, &word, sizeof(Word));
+    }
+  };
+  switch (item_bytes) {
+    case 0:
+    case 1: return;
+    case 2: return swap_all(uint16_t{}, [](uint16_t v) { return __builtin_bswap16(v); });
+    case 4: return swap_all(uint32_t{}, [](uint32_t v) { return __builtin_bswap32(v); });
+    case 8: return swap_all(uint64_t{}, [](uint64_t v) { return __builtin_bswap64(v); });
+    default:
+      throw Error(ErrorCode::invalid_argument, "swap_bytes: elements of " + std::to_string(item_bytes) + " bytes",
+                  "item_bytes", std::to_string(item_bytes), "1 2 4 8");
+  }
 }
 
 }  // namespace relayout

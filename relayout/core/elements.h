@@ -149,4 +149,8 @@ std::span<const std::byte> checked_bytes(const ConstElements& elements, const Te
 std::span<std::byte> checked_bytes(const Elements& elements, const TensorDesc& desc, std::string_view operation,
                                    std::string_view side);
 
+/// Turns the bytes of each element of `item_bytes` round, in place, as elements of a foreign byte order need it.
+/// Error{invalid_argument} for other sizes than 0 and 1, which change nothing, and 2, 4 and 8.
+void swap_bytes(std::span<std::byte> bytes, int item_bytes);
+
 }  // namespace relayout

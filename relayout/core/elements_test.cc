@@ -158,5 +158,20 @@ TEST(Elements, CheckedBytes) {
             std::string::npos);
 }
 
+TEST(Elements, SwapBytes) {
+  std::string text = "abcdefgh";
+  const auto bytes = std::as_writable_bytes(std::span(text));
+  swap_bytes(bytes, 0);
+  swap_bytes(bytes, 1);
+  EXPECT_EQ(text, "abcdefgh");
+  swap_bytes(bytes, 2);
+  EXPECT_EQ(text, "badcfehg");
+  swap_bytes(bytes, 4);
+  EXPECT_EQ(text, "cdabghef");
+  swap_bytes(bytes, 8);
+  EXPECT_EQ(text, "fehgbadc");
+  EXPECT_EQ(error_of([&] { swap_bytes(bytes, 3); }).code(), ErrorCode::invalid_argument);
+}
+
 }  // namespace
 }  // namespace relayout

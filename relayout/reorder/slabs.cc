@@ -1,4 +1,4 @@
-// Chooses the grid of parts by halving.
+// Chooses the grid of slabs by halving.
 #include "relayout/reorder/slabs.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ int64_t block_of(const Layout& layout, int d) {
   return outer == 0 ? 1 : layout.capacity(d) / outer;
 }
 
-/// Parts may be cut at multiples of this index of dim d, where no side has a border inside a block. The whole extent if
+/// Slabs may be cut at multiples of this index of dim d, where no side has a border inside a block. The whole extent if
 /// there is no such index.
 int64_t alignment(std::span<const SlabSide> sides, int d, int64_t extent) {
   int64_t out = 1;
@@ -33,8 +33,8 @@ int64_t alignment(std::span<const SlabSide> sides, int d, int64_t extent) {
 
 }  // namespace
 
-SlabGrid::SlabGrid(const Dims& dims, const Dims& step, double part_bytes)
-    : dims_(dims), step_(step), part_bytes_(part_bytes) {
+SlabGrid::SlabGrid(const Dims& dims, const Dims& step, double slab_bytes)
+    : dims_(dims), step_(step), slab_bytes_(slab_bytes) {
   for (int d = 0; d < dims.size(); ++d)
     count_ *= std::max<int64_t>(1, ceil_div(dims[d], std::max<int64_t>(1, step[d])));
 }
@@ -43,10 +43,10 @@ Slab SlabGrid::slab(int64_t i) const {
   Slab out{Dims(dims_.size(), 0), Dims(dims_.size(), 0)};
   for (int d = dims_.size(); d-- > 0;) {
     const int64_t step = std::max<int64_t>(1, step_[d]);
-    const int64_t parts = std::max<int64_t>(1, ceil_div(dims_[d], step));
-    out.offsets[d] = i % parts * step;
+    const int64_t count = std::max<int64_t>(1, ceil_div(dims_[d], step));
+    out.offsets[d] = i % count * step;
     out.dims[d] = std::min(step, dims_[d] - out.offsets[d]);
-    i /= parts;
+    i /= count;
   }
   return out;
 }

@@ -48,6 +48,17 @@ def output_names(command):
     with zipfile.ZipFile(command.path("out.npz")) as file:
         expect(sorted(file.namelist()), ["r.npy", "y.npy"], "names of the outputs")
         expect(file.read("r.npy"), file.read("y.npy"), "the tensor under its other name")
+    for path in ("out.npz", "out.safetensors"):
+        command.ok("run", "net.onnx", "--threads", "1", "--random-inputs", "1", "-o", path, "-f")
+        for tensor in ("y", "r"):
+            command.ok("convert", path, tensor + "." + path + ".npy", "--to", "ab", "--tensor", tensor)
+    for tensor in ("y", "r"):
+        one, other = [tensors.read_npy(command.path(tensor + "." + path + ".npy"))
+                      for path in ("out.npz", "out.safetensors")]
+        expect(one, other, "the outputs in both formats")
+    refused = command.run("run", "net.onnx", "--threads", "1", "--random-inputs", "1", "-o", "out.npy")
+    expect(refused.returncode, 2, "two outputs for a file of one tensor: " + refused.stderr)
+    assert "only .npz and .safetensors files" in refused.stderr, refused.stderr
     command.ok("plan", "net.onnx", "--threads", "1", "-o", "plan.json")
     with open(command.path("plan.json")) as file:
         expect(json.load(file)["output_names"], ["y", "r"], "names in the plan")

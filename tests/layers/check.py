@@ -51,6 +51,7 @@ INSIDERS = {
                "relayout/execute/run/order.h",  # the order of steps that a saved plan has
                "relayout/execute/run/plan_tensors.h",  # `plan --tune` times plans
                "relayout/io/descriptor.h",  # standard output by system calls
+               "relayout/io/pages.h",  # `compare` reads files slab by slab
                "relayout/graph/models/models.h",  # models by name
                "relayout/graph/plan/validate.h"},  # `check`
     # Benchmarks measure parts of the library that it does not offer to users, and compare with them.

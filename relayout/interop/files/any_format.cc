@@ -20,23 +20,30 @@ namespace fs = std::filesystem;
 static_assert(std::endian::native == std::endian::little, "byte_swapped means big-endian here");
 namespace {
 
-/// What is known of a format; `plan` is null where the format can only be read.
+/// What is known of a format; `plan` is null where the format can only be read. In the order of FileFormat.
 struct FormatRow {
   FileFormat format;
   std::string_view name;
   std::array<std::string_view, 2> extensions;
   void (*open)(TensorFile::Impl&);
   FilePlan (*plan)(const TensorSpec&);
+  bool named = false;  // holds any number of tensors, by their names
 };
 constexpr std::array<FormatRow, 7> kFormats{{
     {FileFormat::npy, "npy", {".npy"}, open_npy, plan_npy},
-    {FileFormat::npz, "npz", {".npz"}, open_npz, plan_npz},
-    {FileFormat::safetensors, "safetensors", {".safetensors"}, open_safetensors, plan_safetensors},
+    {FileFormat::npz, "npz", {".npz"}, open_npz, plan_npz, true},
+    {FileFormat::safetensors, "safetensors", {".safetensors"}, open_safetensors, plan_safetensors, true},
     {FileFormat::raw, "raw", {".raw", ".bin"}, open_raw, plan_raw},
     {FileFormat::png, "png", {".png"}, open_png, nullptr},
     {FileFormat::jpeg, "jpeg", {".jpg", ".jpeg"}, open_jpeg, nullptr},
     {FileFormat::bmp, "bmp", {".bmp"}, open_bmp, nullptr},
 }};
+static_assert([] {
+  for (std::size_t i = 0; i < kFormats.size(); ++i) {
+    if (kFormats[i].format != static_cast<FileFormat>(i)) return false;
+  }
+  return kFormats.size() == static_cast<std::size_t>(FileFormat::bmp) + 1;
+}());
 const FormatRow& row(FileFormat format) { return kFormats[static_cast<std::size_t>(format)]; }
 
 std::optional<FileFormat> format_of_bytes(std::span<const std::byte> bytes) {
@@ -119,6 +126,8 @@ std::string suggestion(std::string_view missing, std::span<const StoredTensor> t
 }  // namespace
 
 std::string_view name(FileFormat format) { return row(format).name; }
+bool has_names(FileFormat format) { return row(format).named; }
+bool can_be_written(FileFormat format) { return row(format).plan != nullptr; }
 
 std::optional<FileFormat> format_of_path(const fs::path& path) {
   std::string extension = path.extension().native();
@@ -240,27 +249,6 @@ void write_file(const fs::path& path, std::span<const std::byte> bytes, bool ove
   OutputFile file = OutputFile::create(path, size, overwrite);
   std::ranges::copy(bytes, file.bytes().begin());
   file.commit(size);
-}
-
-void swap_bytes(std::span<std::byte> bytes, int item_bytes) {
-  const auto swap_all = [&]<typename Word>(Word, auto swap) {
-    for (std::size_t at = 0; at + sizeof(Word) <= bytes.size(); at += sizeof(Word)) {
-      Word word;
-      std::memcpy(&word, bytes.data() + at, sizeof(Word));
-      word = swap(word);
-      std::memcpy(bytes.data() + at, &word, sizeof(Word));
-    }
-  };
-  switch (item_bytes) {
-    case 0:
-    case 1: return;
-    case 2: return swap_all(uint16_t{}, [](uint16_t v) { return __builtin_bswap16(v); });
-    case 4: return swap_all(uint32_t{}, [](uint32_t v) { return __builtin_bswap32(v); });
-    case 8: return swap_all(uint64_t{}, [](uint64_t v) { return __builtin_bswap64(v); });
-    default:
-      throw Error(ErrorCode::invalid_argument, "swap_bytes: elements of " + std::to_string(item_bytes) + " bytes",
-                  "item_bytes", std::to_string(item_bytes), "1 2 4 8");
-  }
 }
 
 }  // namespace relayout

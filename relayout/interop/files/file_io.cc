@@ -19,6 +19,7 @@
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/io/descriptor.h"
 #include "relayout/io/new_file.h"
+#include "relayout/io/pages.h"
 
 namespace relayout {
 namespace fs = std::filesystem;
@@ -217,15 +218,6 @@ void OutputFile::commit(int64_t size) {
   state_->temporary.clear();
 }
 
-void release_pages(std::span<const std::byte> mapped_bytes) {
-  if (mapped_bytes.empty()) return;
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<uintptr_t>(mapped_bytes.data()) / page * page;
-  const auto last = reinterpret_cast<uintptr_t>(mapped_bytes.data()) + mapped_bytes.size();
-  void* start = reinterpret_cast<void*>(first);
-  // This loses nothing that was written to a shared mapping: the system keeps it and writes it to the file later. So
-  // the range may be widened to whole pages.
-  ::madvise(start, last - first, MADV_DONTNEED);
-}
+void release_pages(std::span<const std::byte> mapped_bytes) { io::release_pages(mapped_bytes); }
 
 }  // namespace relayout

@@ -2,6 +2,7 @@
 #include "relayout/interop/files/formats.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "relayout/core/error.h"
 #include "relayout/core/overflow.h"
@@ -44,6 +45,16 @@ void copy_asking(std::span<const std::byte> from, std::byte* to, const GoOn& go_
     done += static_cast<int64_t>(part.size());
     ask(go_on, done, total);
   }
+}
+
+TensorSpec spec_of(const Format& format, const Dims& dims, DType dtype, std::string name) {
+  TensorSpec spec{.name = std::move(name), .dtype = dtype};
+  spec.shape = format.physical_shape(dims).value_or(Dims{format.buffer_span(dims)});
+  const std::optional<std::string> tag = format.generic_tag(dims.size());
+  const bool tag_says_all = tag && Format::parse(*tag).bind(dims) == format.bind(dims);
+  spec.layout = tag_says_all ? Format::parse(*tag) : format;
+  spec.dims = dims;
+  return spec;
 }
 
 int64_t spec_bytes(const TensorSpec& spec) {

@@ -2,7 +2,8 @@
 // (internal to interop/files).
 //
 // To add a format: one source file with an open function that fills a TensorFile::Impl and, where the
-// format can be written, a function that returns a FilePlan; and a line for it in any_format.cc.
+// format can be written, a function that returns a FilePlan; its enumerator in FileFormat; and a line for it in
+// any_format.cc, at the same place.
 #pragma once
 
 #include <functional>

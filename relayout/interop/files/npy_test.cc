@@ -263,20 +263,6 @@ TEST(Npy, WritesTypesThatNumpyLacks) {
   EXPECT_ERROR(ErrorCode::overflow, TensorWriter::create("never.npy", huge));
 }
 
-TEST(Npy, SwapBytes) {
-  std::string text = "abcdefgh";
-  const auto bytes = std::as_writable_bytes(std::span(text));
-  swap_bytes(bytes, 1);
-  EXPECT_EQ(text, "abcdefgh");
-  swap_bytes(bytes, 2);
-  EXPECT_EQ(text, "badcfehg");
-  swap_bytes(bytes, 4);
-  EXPECT_EQ(text, "cdabghef");
-  swap_bytes(bytes, 8);
-  EXPECT_EQ(text, "fehgbadc");
-  EXPECT_ERROR(ErrorCode::invalid_argument, swap_bytes(bytes, 3));
-}
-
 /// All element types, orders, byte orders, versions and some shapes, written by NumPy. Each file has
 /// its bytes beside it and a line in the manifest.
 constexpr const char* kReadScript = R"(

@@ -79,11 +79,21 @@ struct TensorSpec {
   std::optional<Dims> dims{};
 };
 
+/// What a new file says of a tensor: the shape of the physical array that this layout describes for these dims, which
+/// are those before its views; where it describes none, and where views are a part of one, the whole buffer has one
+/// axis. The layout is recorded in letters a to l where they say all of it, because nchw and its like mean something
+/// only together with an order of the dims. Errors: those of Format::bind.
+TensorSpec spec_of(const Format& format, const Dims& dims, DType dtype, std::string name = {});
+
 /// A key and its value.
 using Metadata = std::pair<std::string, std::string>;
 
 enum class FileFormat : uint8_t { npy, npz, safetensors, raw, png, jpeg, bmp };
 std::string_view name(FileFormat format);
+/// Whether files of this format hold any number of tensors, by their names.
+bool has_names(FileFormat format);
+/// Whether TensorWriter writes this format; pictures are only read.
+bool can_be_written(FileFormat format);
 
 /// The format of a path by its extension: .npy .npz .safetensors .bin .raw .png .jpg .jpeg .bmp.
 std::optional<FileFormat> format_of_path(const std::filesystem::path& path);
@@ -196,9 +206,6 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedT
                        std::span<const Metadata> metadata = {}, bool overwrite = false, const GoOn& go_on = {});
 /// Writes a file of these bytes, which appears whole or not at all. Error{io}.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes, bool overwrite = false);
-
-/// Reverses the bytes of each `item_bytes` element in place.
-void swap_bytes(std::span<std::byte> bytes, int item_bytes);
 
 /// Drops the pages of a file mapping from this process, so that a tensor larger than memory can be walked in
 /// slabs. Nothing written is lost.

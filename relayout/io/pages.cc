@@ -1,28 +1,38 @@
 // Advice to the system about the pages of a mapping.
-#include "relayout/interop/files/pages.h"
+#include "relayout/io/pages.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 
-#include "relayout/interop/files/tensor_file.h"
+namespace relayout::io {
+namespace {
 
-namespace relayout {
+/// Calls madvise for the whole pages that these bytes lie in.
+void advise(std::span<const std::byte> bytes, int advice) {
+  if (bytes.empty()) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+
+}  // namespace
 
 void map_small_pages(std::span<const std::byte> mapped_bytes, bool written) {
 #if defined(MADV_NOHUGEPAGE)
-  if (mapped_bytes.empty()) return;
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(mapped_bytes.data()) / page * page;
-  const auto end = reinterpret_cast<uintptr_t>(mapped_bytes.data()) + mapped_bytes.size();
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_NOHUGEPAGE);
-  if (written) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_RANDOM);
+  advise(mapped_bytes, MADV_NOHUGEPAGE);
+  if (written) advise(mapped_bytes, MADV_RANDOM);
 #else
   (void)mapped_bytes;
   (void)written;
 #endif
+}
+
+void release_pages(std::span<const std::byte> mapped_bytes) {
+  // This loses nothing that was written to a shared mapping: the system keeps it and writes it to the file later.
+  advise(mapped_bytes, MADV_DONTNEED);
 }
 
 void release_slab(const TensorDesc& view, std::span<const std::byte> mapped_bytes) {
@@ -35,7 +45,8 @@ void release_slab(const TensorDesc& view, std::span<const std::byte> mapped_byte
   const int64_t last = width >= 8 ? (high + 1) * (width / 8) : high / 2 + 1;
   const int64_t begin = std::max<int64_t>(0, first - kLargePage);
   const int64_t end = std::min<int64_t>(static_cast<int64_t>(mapped_bytes.size()), last + kLargePage);
+  if (end <= begin) return;
   release_pages(mapped_bytes.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
 }
 
-}  // namespace relayout
+}  // namespace relayout::io

@@ -1,0 +1,111 @@
+// Slabs of mapped files: which, and one after the other.
+#include "relayout/cpu/slab_reorder.h"
+
+#include <algorithm>
+
+#include "relayout/core/elements.h"
+#include "relayout/core/error.h"
+#include "relayout/cpu/parts.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/io/pages.h"
+
+namespace relayout::cpu {
+namespace {
+
+/// Bytes of scratch memory for each element.
+int64_t scratch_bytes(const SlabSource& src) { return src.swap_item_bytes > 1 ? src.swap_item_bytes : 0; }
+
+/// A slab of the grid as it lies on one side, where the gates stand in another order.
+Slab with_gates(Slab slab, const std::optional<Format::GateOrder>& gates) {
+  if (gates) slab.offsets[gates->dim] = gates->places[static_cast<int>(slab.offsets[gates->dim])];
+  return slab;
+}
+
+void swap_items(std::span<std::byte> bytes, int item_bytes) {
+  const auto item = static_cast<std::size_t>(item_bytes);
+  for (std::size_t at = 0; at + item <= bytes.size(); at += item) {
+    std::ranges::reverse(bytes.subspan(at, item));
+  }
+}
+
+/// The grid, where slabs of both sides have the same gates, cut so that each has one gate.
+SlabGrid gate_by_gate(const SlabGrid& grid, const SlabSource& src, const SlabDestination& dst) {
+  if (!src.gates && !dst.gates) return grid;
+  const Dims& dims = dst.desc.layout.dims();
+  Dims step = grid.step();
+  for (const auto& gates : {src.gates, dst.gates}) {
+    if (gates) step[gates->dim] = 1;
+  }
+  return SlabGrid(dims, step, grid.slab_bytes());
+}
+
+}  // namespace
+
+bool gates_are_no_layout(const Format& format, const Dims& dims, bool written) {
+  // Views behind the gates may make other dims, in which one gate could not be found.
+  if (!format.gates() || format.views().size() > 1) return false;
+  try {
+    const Layout layout = format.bind(dims);
+    return written && !layout.injective_with_padding();
+  } catch (const Error& error) {
+    return error.code() == ErrorCode::needs_copy;
+  }
+}
+
+int64_t held_bytes(const SlabSource& src, const SlabDestination& dst) {
+  return (src.mapped ? 0 : static_cast<int64_t>(src.bytes.size())) + (dst.mapped ? 0 : dst.desc.span_bytes());
+}
+
+SlabGrid slab_grid(const SlabSource& src, const SlabDestination& dst, std::optional<int64_t> max_memory) {
+  constexpr int64_t kSwapBytes = int64_t{64} << 20;
+  const Dims& dims = dst.desc.layout.dims();
+  const int64_t scratch = scratch_bytes(src);
+  const bool capped = max_memory.has_value();
+  const SlabSide sides[] = {{&src.desc, capped && src.mapped ? io::kReadGranule : 0},
+                            {&dst.desc, capped && dst.mapped ? io::kWriteGranule : 0}};
+  if (!capped && scratch == 0) return gate_by_gate(SlabGrid(dims, dims), src, dst);
+  return gate_by_gate(make_slabs(dims, sides, scratch, capped ? *max_memory - held_bytes(src, dst) : kSwapBytes), src,
+                      dst);
+}
+
+void reorder_slab(const SlabSource& src, const Slab& slab, const TensorDesc& dst, std::span<std::byte> dst_bytes,
+                  const Attributes& attributes, const RunOptions& options, std::vector<std::byte>& scratch) {
+  const TensorDesc from = slab_view(src.desc, slab);
+  if (scratch_bytes(src) == 0) {
+    run(make_plan(from, dst, attributes), src.bytes, dst_bytes, options);
+    return;
+  }
+  // The elements are collected in dense memory, where their bytes are turned round, and converted from there.
+  const TensorDesc packed(Layout::contiguous(slab.dims), from.dtype);
+  scratch.resize(static_cast<std::size_t>(packed.span_bytes()));
+  run(make_plan(from, packed), src.bytes, scratch, options);
+  swap_items(scratch, src.swap_item_bytes);
+  run(make_plan(packed, dst, attributes), scratch, dst_bytes, options);
+}
+
+bool reorder_slabs(const SlabGrid& grid, const SlabSource& src, const SlabDestination& dst,
+                   const Attributes& attributes, const RunOptions& options,
+                   const std::function<bool(int64_t, int64_t)>& go_on) {
+  if (grid.count() == 1 && scratch_bytes(src) == 0) {
+    const auto from = checked_bytes(ConstElements(src.bytes), src.desc, "reorder", "source");
+    const auto to = checked_bytes(Elements(dst.bytes), dst.desc, "reorder", "destination");
+    return run_in_parts(make_plan(src.desc, dst.desc, attributes), from.data(), to.data(), options, {}, go_on);
+  }
+  const bool several = grid.count() > 1;
+  if (several && src.mapped) io::map_small_pages(src.bytes, false);
+  if (several && dst.mapped) io::map_small_pages(dst.bytes, true);
+  std::vector<std::byte> scratch;
+  for (int64_t i = 0; i < grid.count(); ++i) {
+    const Slab slab = grid.slab(i), from = with_gates(slab, src.gates);
+    const TensorDesc to = slab_view(dst.desc, with_gates(slab, dst.gates));
+    // Scales and their like count gates as the tensor does, and not as a side does.
+    const Attributes own = part_of(attributes, dst.desc.layout.dims(), slab.offsets, slab.dims);
+    reorder_slab(src, from, to, dst.bytes, own, options, scratch);
+    if (several && src.mapped) io::release_slab(slab_view(src.desc, from), src.bytes);
+    if (several && dst.mapped) io::release_slab(to, dst.bytes);
+    if (!go_on(i + 1, grid.count())) return false;
+  }
+  return true;
+}
+
+}  // namespace relayout::cpu
