@@ -16,7 +16,7 @@ using graph::Implementation;
 using graph::Operand;
 using graph::PrimitiveChoice;
 
-struct Options {
+struct AnyOptions {
   PrimitiveFlags primitive;
   PlanFlags plan;
 };
@@ -33,7 +33,7 @@ struct Listed {
   }
 };
 
-const std::optional<Layout>& layout_of(const Implementation& implementation, const Operand& operand) {
+const std::optional<Layout>& layout_for(const Implementation& implementation, const Operand& operand) {
   return (operand.is_src ? implementation.src : implementation.dst)[static_cast<std::size_t>(operand.index)];
 }
 
@@ -43,8 +43,8 @@ const std::optional<graph::Opaque>& opaque_of(const Implementation& implementati
 }
 
 /// The layout of an operand in the letters that people use; those of recurrent networks are of their own.
-std::string shown(const graph::Node& node, const Operand& operand, const Implementation& implementation) {
-  const std::optional<Layout>& layout = layout_of(implementation, operand);
+std::string shown_layout(const graph::Node& node, const Operand& operand, const Implementation& implementation) {
+  const std::optional<Layout>& layout = layout_for(implementation, operand);
   if (!layout) return "-";
   const bool weights = operand.name.find("weights") != std::string_view::npos;
   const std::optional<graph::Opaque>& opaque = opaque_of(implementation, operand);
@@ -90,8 +90,8 @@ std::string named(const graph::Node& node, const Listed& one, const PrimitiveCho
                   const PrimitiveChoice& other) {
   std::string layouts;
   for (const Operand& operand : one.operands) {
-    const std::string layout = shown(node, operand, choice.implementation);
-    if (layout == shown(node, operand, other.implementation)) continue;
+    const std::string layout = shown_layout(node, operand, choice.implementation);
+    if (layout == shown_layout(node, operand, other.implementation)) continue;
     layouts += fmt::format("{}{} {}", layouts.empty() ? " (" : ", ", operand.name, layout);
   }
   return choice.implementation.name + (layouts.empty() ? "" : layouts + ")");
@@ -111,7 +111,7 @@ std::string verdict_text(const graph::Node& node, const Listed& one) {
                      named(node, one, fastest, *any), 100 * fastest.us / any->us);
 }
 
-std::string text_of(const Graph& g, const Listed& one) {
+std::string listed_text(const Graph& g, const Listed& one) {
   const graph::Node& node = g.node(one.node);
   std::string out = bold(fmt::format("{}, {}", name(node.kind), name(node.pass))) + "\n\n";
   const PrimitiveChoice* any = one.by_any();
@@ -119,7 +119,7 @@ std::string text_of(const Graph& g, const Listed& one) {
   for (const Operand& operand : one.operands) {
     const graph::Tensor& tensor = g.tensor(operand.tensor);
     asked.push_back({std::string(operand.name), dims_text(tensor.dims), std::string(name(tensor.dtype)),
-                     std::string(name(operand.asked)), any ? shown(node, operand, any->implementation) : "-"});
+                     std::string(name(operand.asked)), any ? shown_layout(node, operand, any->implementation) : "-"});
   }
   out += table(asked) + "\n";
   std::vector<std::vector<std::string>> rows{{"implementation"}};
@@ -132,7 +132,7 @@ std::string text_of(const Graph& g, const Listed& one) {
     row.push_back(choice.implementation.name);
     for (const Operand& operand : one.operands) {
       if (g.tensor(operand.tensor).dims.size() <= 1) continue;
-      row.push_back(shown(node, operand, choice.implementation));
+      row.push_back(shown_layout(node, operand, choice.implementation));
     }
     row.push_back(time_text(choice.us));
     row.emplace_back(choice.by_any ? "any" : choice.implementation.rounds_more ? "rounds more" : "");
@@ -144,7 +144,7 @@ Json json_of(const Graph& g, const Listed& one) {
   const graph::Node& node = g.node(one.node);
   const PrimitiveChoice* any = one.by_any();
   const auto expression = [](const Implementation& implementation, const Operand& operand) {
-    const std::optional<Layout>& layout = layout_of(implementation, operand);
+    const std::optional<Layout>& layout = layout_for(implementation, operand);
     return layout ? Json(graph::expression_of(*layout, opaque_of(implementation, operand))) : Json(nullptr);
   };
   Json list = Json::array(), choices = Json::array();
@@ -172,7 +172,7 @@ Json json_of(const Graph& g, const Listed& one) {
           {"choices", std::move(choices)}};
 }
 
-int run(const Options& options, bool json) {
+int run_any(const AnyOptions& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
   const Graph g = primitive_graph(options.primitive);
@@ -189,7 +189,7 @@ int run(const Options& options, bool json) {
     return kOk;
   }
   std::string text;
-  for (const Listed& one : all) text += text_of(g, one) + "\n";
+  for (const Listed& one : all) text += listed_text(g, one) + "\n";
   write_stdout(text + fmt::format("  Times are {}, with {} on {}.\n",
                                   options.plan.cost == "measured" ? "measured" : "predicted from this machine's speeds",
                                   counted(planner.backend().threads(), "thread"), planner.backend().name()));
@@ -210,10 +210,10 @@ Verb add_any(CommandLine& line) {
       "The table is the oneAPI specification's: compute-bound primitives are asked for `any` everywhere, memory-bound\n"
       "ones take their source as it is and choose the destination; backward, gradients are `any`, and data is actual,\n"
       "that is, as it is. Listed are the fastest first; slow references only where there is nothing else.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AnyOptions>();
   add_primitive_flags(command, options->primitive);
   add_primitive_cost_flags(command, options->plan);
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_any(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -17,7 +17,7 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::optional<std::string> src, dst, dims, dst_dims, dtype, to_dtype, out;
   ValueOptions values;
   std::string filter;
@@ -35,7 +35,7 @@ struct LayoutPair {
   Attributes attributes;
 };
 
-LayoutPair pair_of(const Options& options) {
+LayoutPair pair_of(const BenchOptions& options) {
   const Format src = layout_argument(*options.src), dst = layout_argument(*options.dst);
   const Dims dims = dims_for(src, options.dims);
   const DType dtype = dtype_argument(options.dtype.value_or("f32"));
@@ -48,7 +48,7 @@ LayoutPair pair_of(const Options& options) {
   });
 }
 
-Json to_json(const LayoutPair& pair, const bench::Measurement& m) {
+Json measurement_json(const LayoutPair& pair, const bench::Measurement& m) {
   Json out;
   out["src"] = pair.src_format.text();
   out["dst"] = pair.dst_format.text();
@@ -83,7 +83,7 @@ std::string tuned_text(const bench::TunedResult& result) {
   return out;
 }
 
-std::string to_text(const LayoutPair& pair, const bench::Measurement& m) {
+std::string measurement_text(const LayoutPair& pair, const bench::Measurement& m) {
   const std::string types = pair.src.dtype == pair.dst.dtype
                                 ? std::string(name(pair.src.dtype))
                                 : fmt::format("{} -> {}", name(pair.src.dtype), name(pair.dst.dtype));
@@ -114,7 +114,7 @@ std::string plan_text(const LayoutPair& pair, const ExplainFlag& explain) {
   return explained(cpu::make_plan(pair.src, pair.dst, pair.attributes), explain);
 }
 
-bench::MeasureOptions measure_options(const Options& options) {
+bench::MeasureOptions measure_options(const BenchOptions& options) {
   return {.threads = options.threads,
           .repeat = options.repeat,
           .misalign = options.misalign,
@@ -122,7 +122,7 @@ bench::MeasureOptions measure_options(const Options& options) {
           .tune = tune_options(options.tune, options.threads)};
 }
 
-[[noreturn]] void no_match(const Options& options) {
+[[noreturn]] void no_match(const BenchOptions& options) {
   usage_error(fmt::format("--filter \"{}\": no name contains that text", escaped(options.filter)), "--filter",
               escaped(options.filter));
 }
@@ -131,22 +131,22 @@ bench::MeasureOptions measure_options(const Options& options) {
   throw Error(ErrorCode::internal, "bench: the result differs from that of the reference implementation");
 }
 
-int run_pair(const Options& options, bool json) {
+int run_pair(const BenchOptions& options, bool json) {
   const LayoutPair pair = pair_of(options);
   const bench::Measurement measured =
       from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, measure_options(options)); });
   if (measured.tuned) report_tune_file(measured.tuned->tuned);
-  Json report = to_json(pair, measured);
+  Json report = measurement_json(pair, measured);
   if (!options.explain.empty()) report["plan"] = plan_text(pair, options.explain);
   if (options.out) bench::write_json(*options.out, report);
-  std::string text = to_text(pair, measured);
+  std::string text = measurement_text(pair, measured);
   if (!options.explain.empty()) text += "\n" + plan_text(pair, options.explain) + "\n";
   write_stdout(json ? json_text(report) : text);
   if (measured.verified && !*measured.verified) wrong_result();
   return kOk;
 }
 
-int run_suite(const Options& options, bool json) {
+int run_suite(const BenchOptions& options, bool json) {
   bench::SuiteOptions suite{options.filter, options.quick, {options.threads}, measure_options(options)};
   const auto results = bench::run_suite(suite, [&](const bench::CaseResult& result) {
     if (!json) write_stdout(bench::result_text(result));
@@ -163,7 +163,7 @@ int run_suite(const Options& options, bool json) {
   return kOk;
 }
 
-int run_sweep(const Options& options, bool json) {
+int run_sweep(const BenchOptions& options, bool json) {
   static constexpr int64_t kLargest = int64_t{1} << 30, kLargestQuick = int64_t{1} << 20;
   const auto sweeps =
       bench::run_sweep(measure_options(options), options.filter, options.quick ? kLargestQuick : kLargest, nullptr);
@@ -177,11 +177,11 @@ int run_sweep(const Options& options, bool json) {
 }
 
 /// The list of conversions that is measured, as its flag; nothing where one conversion is named.
-const char* list_flag(const Options& options) {
+const char* list_flag(const BenchOptions& options) {
   return options.random.seed ? "--random" : options.suite ? "--suite" : options.sweep ? "--sweep" : nullptr;
 }
 
-bool names_a_conversion(const Options& options) {
+bool names_a_conversion(const BenchOptions& options) {
   const ValueOptions& values = options.values;
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
                            values.src_zero_point || values.dst_zero_point || values.mean || values.std || values.per ||
@@ -191,7 +191,7 @@ bool names_a_conversion(const Options& options) {
 }
 
 /// What is measured is one pair of layouts, the suite, the sweep or random cases. Each takes flags of its own.
-void check_mode(const Options& options) {
+void check_mode(const BenchOptions& options) {
   const char* const list = list_flag(options);
   check_random_flags(options.random);
   check_explain(options.explain);
@@ -217,7 +217,7 @@ void check_mode(const Options& options) {
 }
 
 /// Checks that --out can be written before minutes are spent on measuring.
-void check_out(const Options& options) {
+void check_report_file(const BenchOptions& options) {
   if (!options.out) return;
   std::error_code ignored;
   if (!options.force && !is_stdout(*options.out) && std::filesystem::is_regular_file(*options.out, ignored)) {
@@ -227,10 +227,10 @@ void check_out(const Options& options) {
   bench::check_writable(*options.out);
 }
 
-int run(const Options& options, bool json) {
+int run_bench(const BenchOptions& options, bool json) {
   require_isa();
   check_mode(options);
-  check_out(options);
+  check_report_file(options);
   if (options.suite) return run_suite(options, json);
   if (options.sweep) return run_sweep(options, json);
   if (options.random.seed) return run_random(options.random, measure_options(options), options.out, json);
@@ -253,7 +253,7 @@ Verb add_bench(CommandLine& line) {
       "A plan is the cheapest of a few, by a prediction for one thread (--explain=all). --tune\n"
       "measures alternatives: stream=always or never (whether the destination is written past the cache), panel= and\n"
       "strip= (the columns and rows of a block) and ahead= (how many bytes ahead the source is fetched).");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   command.add_option("--src", options->src, "Layout to convert from");
   command.add_option("--dst", options->dst, "Layout to convert to");
   command.add_option("--dims", options->dims, "Logical extents, before any views of --src, for example 2,17,5,4");
@@ -279,7 +279,7 @@ Verb add_bench(CommandLine& line) {
   command.add_flag("--quick", options->quick, "Measure a shorter form of --suite or --sweep");
   command.add_option("--out", options->out, "Write the JSON to this file as well");
   command.add_flag("-f,--force", options->force, "Replace a file that exists");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_bench(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -6,14 +6,14 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::string path;
   ModelFlags model;
   PaddingOptions padding;
 };
 
 /// Refuses options about the reading of the model where no --model is given.
-void check_flags(const Options& options) {
+void check_flags(const CheckOptions& options) {
   refuse_padding_flags(options.padding);
   if (!options.model.path.empty()) return;
   const char* flag = options.model.batch != 0 ? "--batch" : options.model.random_weights ? "--random-weights" : nullptr;
@@ -21,7 +21,7 @@ void check_flags(const Options& options) {
     usage_error(std::string(flag) + ": it describes the model, so it goes only with --model", flag, "", "--model");
 }
 
-int run(const Options& options, bool json) {
+int run_check(const CheckOptions& options, bool json) {
   if (options.padding.given) {
     if (!options.model.path.empty())
       usage_error("--model: it belongs to a plan, and --padding checks a tensor's file", "--model");
@@ -48,11 +48,11 @@ Verb add_check(CommandLine& line) {
       "A plan that does not agree with its certificate is bad data (exit code 3); the message says where it differs.\n"
       "With --padding, the index and the offset of the first place of the padding that does not hold 0 are shown, and\n"
       "the exit code is 1 where there is one. -0.0 is 0. Gaps that strides leave are not looked at.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   command.add_option("PLAN", options->path, "The plan, a .json file; with --padding a tensor's file").required();
   add_saved_plan_options(command, options->model);
   add_padding_options(command, options->padding);
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_check(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

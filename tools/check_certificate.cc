@@ -15,8 +15,6 @@ namespace {
 /// orders.
 constexpr double kTolerance = 1e-9;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 void expect_size(const JsonItem& item, std::size_t size, const char* of) {
   if (item.size() != size)
     bad_item(item.where, fmt::format("has {} elements, but there are {} {}", item.size(), size, of));

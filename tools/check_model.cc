@@ -13,8 +13,6 @@ using graph::Graph;
 using graph::kNone;
 using graph::TensorId;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Walks the certificate's operations, which stand in this order: one for each tensor that no node writes (inputs and
 /// constants), one for each node, one for each output of the model.
 class ModelComparison {

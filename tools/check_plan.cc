@@ -12,9 +12,7 @@
 namespace relayout::tools::check {
 namespace {
 
-constexpr int kNone = -1;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using graph::kNone;
 
 /// A copy of the plan, as the file has it.
 struct FileCopy {

@@ -8,6 +8,9 @@
 
 namespace relayout::tools::check {
 
+/// A number as an index.
+inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
 /// A certificate that was read: the numbers that the proof is about, and the JSON that says what they stand for.
 struct CertificateFile {
   JsonItem json;

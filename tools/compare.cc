@@ -22,7 +22,7 @@ namespace {
 
 static_assert(LDBL_MANT_DIG >= 64, "long double holds every s64 and u64, which mixed comparisons rest on");
 
-struct Options {
+struct CompareOptions {
   std::string a, b, tensor_a, tensor_b;
   std::optional<std::string> from_a, from_b, dims, dims_a, dims_b, dtype_a, dtype_b, max_memory;
   RawOptions raw_a, raw_b;
@@ -254,7 +254,7 @@ int report(const Difference& difference, const ComparedFile& a, const ComparedFi
 }
 
 /// Refuses --dims that are those of neither file, because both fix others.
-void check_dims_are_of_one(const Options& options, const TensorInput& a, const TensorInput& b) {
+void check_dims_are_of_one(const CompareOptions& options, const TensorInput& a, const TensorInput& b) {
   if (!options.dims) return;
   if (options.dims_a && options.dims_b) {
     usage_error("--dims: --dims-a and --dims-b say those of both files already", "--dims", escaped(*options.dims), "");
@@ -268,7 +268,7 @@ void check_dims_are_of_one(const Options& options, const TensorInput& a, const T
                       fmt::format("--dims {}: {}, as the files themselves say", given, fixed), "--dims", given, fixed));
 }
 
-int run(const Options& options, bool json) {
+int run_compare(const CompareOptions& options, bool json) {
   require_isa();
   if (options.a == "-" && options.b == "-") {
     usage_error("compare: A and B are both -, and standard input can be read only once; give a file for one of them",
@@ -316,7 +316,7 @@ Verb add_compare(CommandLine& line) {
                "  relayout compare x.bin part.npy --from-a \"nchw.narrow(1,8,8)\" --dims 2,16,5,4 --dtype-a f32\n"
                "The exit code is 0 where the tensors are equal and 1 where they differ. Values are compared exactly;\n"
                "NaN equals NaN, and -0 equals 0.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   command.add_option("A", options->a, "First file; - is standard input").required();
   command.add_option("B", options->b, "Second file; - is standard input").required();
   command.add_option("--from-a", options->from_a, "Layout of A; needed where the file does not record it");
@@ -334,7 +334,7 @@ Verb add_compare(CommandLine& line) {
   command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_option("--max-memory", options->max_memory,
                      "Compare in parts that take about this much memory, for example 64M; at least 1M");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_compare(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -19,7 +19,7 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct ConvertOptions {
   std::string input, output, to;
   std::optional<std::string> from, dims, to_dims, dtype, to_dtype;
   ValueOptions values;
@@ -41,7 +41,7 @@ struct Destination {
 };
 
 /// The destination for a tensor of these dims.
-Destination destination_of(const Options& options, const Format& format, const Dims& dims) {
+Destination destination_of(const ConvertOptions& options, const Format& format, const Dims& dims) {
   if (cpu::gates_are_no_layout(format, dims, true)) return {format, dims, format.gates()};
   return {format, destination_dims(format, dims, options.to_dims, "--to-dims")};
 }
@@ -79,7 +79,7 @@ void check_bytes(const char* side, const TensorDesc& desc, std::size_t have) {
 
 /// Converts by the plan that measuring found, and returns it.
 Plan convert_tuned(const TensorInput& input, const TensorDesc& dst, std::span<std::byte> dst_bytes,
-                   const Attributes& attributes, const Options& options) {
+                   const Attributes& attributes, const ConvertOptions& options) {
   check_bytes("source", input.desc, input.bytes.size());
   check_bytes("destination", dst, dst_bytes.size());
   const cpu::Tuned tuned = cpu::tune(input.desc, dst, attributes, input.bytes.data(), dst_bytes.data(),
@@ -98,7 +98,7 @@ struct Done {
   Json device = nullptr;    // with --via opencl
 };
 
-Done convert_on_cpu(const Options& options, const InputOptions& input_options, const TensorInput& input,
+Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_options, const TensorInput& input,
                     const Destination& to, const TensorDesc& dst, const Attributes& attributes, Plan plan,
                     Output& writer) {
   const cpu::SlabSource source = slab_source(input);
@@ -121,7 +121,7 @@ Done convert_on_cpu(const Options& options, const InputOptions& input_options, c
   return {parts, std::move(explanation)};
 }
 
-Json summary(const Options& options, const TensorInput& input, const Destination& to, const TensorDesc& dst,
+Json summary(const ConvertOptions& options, const TensorInput& input, const Destination& to, const TensorDesc& dst,
              const TensorSpec& spec, const Done& done, std::size_t written, double seconds) {
   Json out = {{"input", options.input}, {"output", options.output}};
   out["dims"] = json_of(dst.layout.dims());
@@ -142,7 +142,7 @@ Json summary(const Options& options, const TensorInput& input, const Destination
 }
 
 /// --tensor names the tensor in the input and in the output. Where the input has no names, it names the output alone.
-void check_tensor_name(const Options& options, const TensorInput& input) {
+void check_tensor_name(const ConvertOptions& options, const TensorInput& input) {
   if (options.tensor.empty() || input.named) return;
   const std::optional<FileFormat> format = format_of_path(options.output);
   if (format && has_names(*format)) return;
@@ -151,7 +151,7 @@ void check_tensor_name(const Options& options, const TensorInput& input) {
               "--tensor", escaped(options.tensor));
 }
 
-int run(const Options& options, bool json) {
+int run_convert(const ConvertOptions& options, bool json) {
   const auto start = std::chrono::steady_clock::now();
   require_isa();
   const int64_t max_memory = max_memory_argument(options.max_memory);
@@ -234,7 +234,7 @@ Verb add_convert(CommandLine& line) {
       "an image layout is an image there. The result is that of the CPU, but for the bits of NaNs in images.\n"
       "--max-memory limits the mapped pages of both files and the scratch memory, not the program itself\n"
       "(some 10M). What is read from a pipe or decoded must fit into the limit as a whole.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertOptions>();
   command.add_option("IN", options->input, "Input file; - is standard input").required();
   command.add_option("OUT", options->output, "Output file; - is standard output").required();
   command.add_option("--to", options->to, "Layout of the output").required();
@@ -257,7 +257,7 @@ Verb add_convert(CommandLine& line) {
   add_via_options(command, options->via);
   command.add_flag("-f,--force", options->force, "Replace an output file that exists");
   add_explain_option(command, options->explain, "Print how the conversion is done");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_convert(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

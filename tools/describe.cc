@@ -13,7 +13,7 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct DescribeOptions {
   std::string layout, dtype = "f32";
   std::optional<std::string> dims, names, as;
 };
@@ -65,7 +65,7 @@ std::optional<std::string> tag_for(const Format& format, const Layout& layout) {
 }
 
 /// The layout, with the letters of --names for its dims.
-Format format_of(const Options& options) {
+Format format_of(const DescribeOptions& options) {
   const Format format = layout_argument(options.layout);
   if (!options.names) return format;
   return from_command_line([&] { return format.with_names(*options.names); });
@@ -99,7 +99,7 @@ struct Bound {
   TensorDesc desc;
 };
 
-Bound bind(const Options& options) {
+Bound bind(const DescribeOptions& options) {
   const Format format = format_of(options);
   const Dims dims = dims_for(format, options.dims);
   if (options.names && static_cast<int>(options.names->size()) != dims.size()) {
@@ -150,7 +150,7 @@ Description describe(const Bound& given) {
   return out;
 }
 
-Json to_json(const Description& about) {
+Json description_json(const Description& about) {
   const Layout& layout = about.layout();
   Json blocks = Json::array();
   for (const InnerBlock& block : about.inner_blocks) blocks.push_back({{"dim", block.dim}, {"size", block.size}});
@@ -308,7 +308,7 @@ std::string buffer_text(const Description& about) {
                      format.text().substr(0, format.text().find('.')));
 }
 
-std::string to_text(const Description& about) {
+std::string description_text(const Description& about) {
   const Layout& layout = about.layout();
   const TensorDesc& desc = about.desc;
   std::string out = bold(fmt::format("{}  {}  {}", about.format.text(), name(desc.dtype), dims_text(layout.dims()))) +
@@ -344,12 +344,12 @@ std::string to_text(const Description& about) {
   return out;
 }
 
-int run(const Options& options, bool json) {
+int run_describe(const DescribeOptions& options, bool json) {
   const Bound given = bind(options);
   // Before all that describe() looks for, some of which takes long for contrived strides.
   if (options.as) return describe_as(given.desc, given.format.dim_names(given.desc.layout.ndims()), *options.as, json);
   const Description about = describe(given);
-  write_stdout(json ? json_text(to_json(about)) : to_text(about));
+  write_stdout(json ? json_text(description_json(about)) : description_text(about));
   return kOk;
 }
 
@@ -363,7 +363,7 @@ Verb add_describe(CommandLine& line) {
                "  relayout describe \"nchw.narrow(1,8,8)\" --dims 2,16,5,4\n"
                "  relayout describe \"dml:{1,1,3,5},{15,1,5,1}\"\n"
                "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DescribeOptions>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
@@ -373,7 +373,7 @@ Verb add_describe(CommandLine& line) {
   command.add_option(
       "--as", options->as,
       "Print the layout in the words of a system, to be pasted there (" + systems_text() + "), or in those of all");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_describe(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -8,7 +8,7 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string a, b;
   std::optional<std::string> dims, dims_b;
 };
@@ -21,7 +21,7 @@ struct Comparison {
   MemoryOrder order;
 };
 
-Comparison compare(const Options& options) {
+Comparison compare(const DiffOptions& options) {
   Comparison out{layout_argument(options.a), layout_argument(options.b), {}, {}, {}, {}};
   const std::optional<std::string>& dims_b = options.dims_b ? options.dims_b : options.dims;
   // Dims that one of the layouts fixes are the other's too where none are given.
@@ -74,7 +74,7 @@ std::string padding_text(const Comparison& about) {
                      about.format_a.text(), at->offset_b, about.format_b.text());
 }
 
-std::string to_text(const Comparison& about) {
+std::string comparison_text(const Comparison& about) {
   const int64_t elements = about.a.elements();
   if (!about.difference) {
     std::string out = fmt::format("the same: each of {} has the same offset in both\n", counted(elements, "element"));
@@ -89,7 +89,7 @@ std::string to_text(const Comparison& about) {
   return out + labelled("order", order_text(about));
 }
 
-Json to_json(const Comparison& about) {
+Json comparison_json(const Comparison& about) {
   static constexpr std::string_view kAnswers[] = {"no", "yes", "undecided"};
   Json out;
   out["same"] = !about.difference;
@@ -107,9 +107,9 @@ Json to_json(const Comparison& about) {
   return out;
 }
 
-int run(const Options& options, bool json) {
+int run_diff(const DiffOptions& options, bool json) {
   const Comparison about = compare(options);
-  write_stdout(json ? json_text(to_json(about)) : to_text(about));
+  write_stdout(json ? json_text(comparison_json(about)) : comparison_text(about));
   return about.difference ? kDiffers : kOk;
 }
 
@@ -120,13 +120,13 @@ Verb add_diff(CommandLine& line) {
                                   "  relayout diff nchw nhwc --dims 2,16,5,4\n"
                                   "  relayout diff tvm:NCHW16c nChw16c --dims 2,17,5,4\n"
                                   "  relayout diff \"cute:(4,8):(8,1)\" ab");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   command.add_option("A", options->a, "Layout expression").required();
   command.add_option("B", options->b, "Layout expression of the same tensor").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views; needed unless one of the layouts fixes them");
   command.add_option("--dims-b", options->dims_b, "Those of B before its views, where they are others");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_diff(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

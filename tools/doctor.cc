@@ -103,7 +103,7 @@ const std::string kJsonVersion =
 const std::string kFmtVersion =
     fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
 
-Json to_json(const std::string& problem) {
+Json doctor_json(const std::string& problem) {
   const char* forced = std::getenv("RELAYOUT_ISA");
   Json out = {{"version", RELAYOUT_VERSION}, {"compiler", compiler()}};
   out["isa"] = cpu::isa();
@@ -162,7 +162,7 @@ std::string opencl_text() {
   return text;
 }
 
-std::string to_text(const std::string& problem) {
+std::string doctor_text(const std::string& problem) {
   const char* forced = std::getenv("RELAYOUT_ISA");
   std::string available;
   for (std::string_view isa : cpu::available_isas()) available += " " + std::string(isa);
@@ -218,7 +218,7 @@ int measure(bool json) {
   return kOk;
 }
 
-int run(bool kernels, bool measures, bool json) {
+int run_doctor(bool kernels, bool measures, bool json) {
   if (measures && kernels)
     throw Error(ErrorCode::invalid_argument, "doctor: --kernels and --measure are two questions: ask one of them",
                 "--measure");
@@ -229,7 +229,7 @@ int run(bool kernels, bool measures, bool json) {
   }
   const std::optional<Error> error = isa_problem();
   const std::string problem = error ? error->message() : "";
-  write_stdout(json ? json_text(to_json(problem)) : to_text(problem));
+  write_stdout(json ? json_text(doctor_json(problem)) : doctor_text(problem));
   return kOk;
 }
 
@@ -249,7 +249,7 @@ Verb add_doctor(CommandLine& line) {
   command.add_flag("--measure", *measures,
                    "Measure what memory and kernels take here, and keep it (RELAYOUT_SPEEDS_FILE, else speeds.txt in "
                    "~/.cache/relayout)");
-  return {command, [kernels, measures, json = json] { return run(*kernels, *measures, *json); }, json};
+  return {command, [kernels, measures, json = json] { return run_doctor(*kernels, *measures, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -14,7 +14,7 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct ImageOptions {
   std::optional<std::string> layout, dtype, channel;
   std::string dims;
   TargetOptions target;
@@ -29,7 +29,7 @@ struct Asked {
 };
 
 /// The type of the tensor and that of the lanes that hold it.
-std::pair<DType, opencl::ChannelType> types_of(const Options& options) {
+std::pair<DType, opencl::ChannelType> types_of(const ImageOptions& options) {
   if (!options.channel) {
     const DType dtype = dtype_argument(options.dtype.value_or("f32"));
     return {dtype, from_command_line([&] { return opencl::default_channel_type(dtype); })};
@@ -43,7 +43,7 @@ std::pair<DType, opencl::ChannelType> types_of(const Options& options) {
   return {dtype, channel};
 }
 
-Asked asked_for(const Options& options, const ImageTarget& target) {
+Asked asked_for(const ImageOptions& options, const ImageTarget& target) {
   if (!options.layout) usage_error("LAYOUT is required, unless --plan is given", "LAYOUT");
   const Format format = layout_argument(*options.layout);
   const auto [dtype, channel] = types_of(options);
@@ -70,7 +70,7 @@ std::string_view axis_name(opencl::ImageAxis axis) {
   return kNames[static_cast<int>(axis)];
 }
 
-Json to_json(const Asked& asked, const ImageTarget& target, const std::optional<Error>& refusal) {
+Json image_json(const Asked& asked, const ImageTarget& target, const std::optional<Error>& refusal) {
   const opencl::Image& image = asked.image;
   Json out = {{"layout", image.format().text()}, {"dims", json_of(asked.dims)}};
   out["promoted_dims"] = json_of(image.dims());
@@ -110,7 +110,7 @@ std::string waste_text(const opencl::Image& image) {
                      image.pitch_bytes() == 0 ? "" : fmt::format(", {} bytes lie between rows", image.pitch_bytes()));
 }
 
-std::string to_text(const Asked& asked, const ImageTarget& target, const std::optional<Error>& refusal) {
+std::string image_text(const Asked& asked, const ImageTarget& target, const std::optional<Error>& refusal) {
   const opencl::Image& image = asked.image;
   const int64_t texel = texel_bytes(image.channel());
   std::string out =
@@ -133,7 +133,7 @@ std::string to_text(const Asked& asked, const ImageTarget& target, const std::op
   return out + "\n" + target_text(target) + fits_text(target, refusal);
 }
 
-int run(const Options& options, bool json) {
+int run_image(const ImageOptions& options, bool json) {
   const ImageTarget target = image_target(options.target);
   if (options.plan) {
     const auto [dtype, channel] = types_of(options);
@@ -143,7 +143,7 @@ int run(const Options& options, bool json) {
   }
   const Asked asked = asked_for(options, target);
   const std::optional<Error> refusal = target.refusal(asked.image);
-  write_stdout(json ? json_text(to_json(asked, target, refusal)) : to_text(asked, target, refusal));
+  write_stdout(json ? json_text(image_json(asked, target, refusal)) : image_text(asked, target, refusal));
   return refusal ? kDiffers : kOk;
 }
 
@@ -163,7 +163,7 @@ Verb add_image(CommandLine& line) {
                "--plan lists the images of MACE that a tensor can be, and several images where none fits; with a "
                "LAYOUT, that alone.\n"
                "The exit code is 1 where the image does not fit the device, or the size of --max-size.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImageOptions>();
   command.add_option("LAYOUT", options->layout, "Layout expression of an image; may be left out with --plan");
   command.add_option("--dims", options->dims, "Logical extents, for example 1,64,56,56").required();
   command.add_option("--dtype", options->dtype, "Element type of the tensor; f32 unless given");
@@ -173,7 +173,7 @@ Verb add_image(CommandLine& line) {
   command.add_flag("--plan", options->plan,
                    "List the images that the tensor can be, those that fit first, and a split where none fits");
   add_target_options(command, options->target);
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_image(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -99,7 +99,7 @@ std::string split_text(const Split& split) {
   return out;
 }
 
-std::string to_text(const PlanQuestion& question, const ImageTarget& target, const PlannedImages& plan) {
+std::string planned_text(const PlanQuestion& question, const ImageTarget& target, const PlannedImages& plan) {
   std::string out =
       bold(fmt::format("{} as {}  {}", name(question.dtype), cl_name(question.channel), dims_text(question.dims))) +
       "\n\n";
@@ -129,7 +129,7 @@ std::string to_text(const PlanQuestion& question, const ImageTarget& target, con
   return out + "\n" + split_text(*plan.split);
 }
 
-Json to_json(const PlanQuestion& question, const ImageTarget& target, const PlannedImages& plan) {
+Json planned_json(const PlanQuestion& question, const ImageTarget& target, const PlannedImages& plan) {
   Json out = {{"dims", json_of(question.dims)}, {"dtype", name(question.dtype)}, {"channel", name(question.channel)}};
   out["choices"] = Json::array();
   for (const opencl::ImageChoice& choice : plan.choices) {
@@ -166,7 +166,7 @@ Json to_json(const PlanQuestion& question, const ImageTarget& target, const Plan
 
 int plan_image(const PlanQuestion& question, const ImageTarget& target, bool json) {
   const PlannedImages plan = planned(question, target);
-  write_stdout(json ? json_text(to_json(question, target, plan)) : to_text(question, target, plan));
+  write_stdout(json ? json_text(planned_json(question, target, plan)) : planned_text(question, target, plan));
   return plan.fits ? kOk : kDiffers;
 }
 

@@ -6,7 +6,7 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct IndexOptions {
   std::string layout;
   std::optional<std::string> dims;
   std::vector<std::string> offsets;
@@ -29,7 +29,7 @@ int64_t texel_offset(const std::string& argument, const ImageExtent& image) {
 }
 
 /// The offsets that were asked for.
-std::vector<int64_t> offsets_of(const Options& options, const Format& format, const Dims& dims) {
+std::vector<int64_t> offsets_of(const IndexOptions& options, const Format& format, const Dims& dims) {
   std::vector<int64_t> out;
   for (const std::string& argument : options.offsets) {
     out.push_back(from_command_line([&] { return parse_int(argument, "--offset"); }));
@@ -41,7 +41,7 @@ std::vector<int64_t> offsets_of(const Options& options, const Format& format, co
   return out;
 }
 
-int run(const Options& options, bool json) {
+int run_index(const IndexOptions& options, bool json) {
   static constexpr std::string_view kSlotNames[] = {"element", "padding", "gap"};
   const Format format = layout_argument(options.layout);
   const Dims dims = dims_for(format, options.dims);
@@ -70,7 +70,7 @@ Verb add_index(CommandLine& line) {
                "  relayout index strides:6,1 --dims 2,3 --offset 3 --offset 6\n"
                "  relayout index mace:in_out_channel --dims 2,6,5,3 --texel 5,9,1\n"
                "A gap is an offset at which no index lies. Offsets outside the buffer are gaps too.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<IndexOptions>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
@@ -78,7 +78,7 @@ Verb add_index(CommandLine& line) {
   command.add_option("--texel", options->texels, "Of an image: x,y,lane; may be given several times")
       .one_value_each()
       .excludes("--offset");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_index(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

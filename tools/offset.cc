@@ -6,14 +6,14 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct OffsetOptions {
   std::string layout;
   std::optional<std::string> dims;
   std::vector<std::string> indices;
   bool texel = false;
 };
 
-int run(const Options& options, bool json) {
+int run_offset(const OffsetOptions& options, bool json) {
   const Format format = layout_argument(options.layout);
   const Dims dims = dims_for(format, options.dims);
   const Layout layout = bind_argument(format, dims);
@@ -51,7 +51,7 @@ Verb add_offset(CommandLine& line) {
                                   "  relayout offset nChw8c --dims 2,17,5,4 --index 0,16,2,3        prints 408\n"
                                   "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0\n"
                                   "  relayout offset mace:in_out_channel --dims 2,6,5,3 --index 1,5,4,2 --texel");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OffsetOptions>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
@@ -61,7 +61,7 @@ Verb add_offset(CommandLine& line) {
       .required()
       .one_value_each();
   command.add_flag("--texel", options->texel, "Of an image: print x,y,lane of each index in place of its offset");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_offset(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -12,7 +12,7 @@ using graph::Graph;
 using graph::OptimalPlan;
 using graph::TensorId;
 
-struct Options {
+struct PlanOptions {
   ModelFlags model;
   PlanFlags plan;
   std::vector<std::string> what_if;
@@ -100,7 +100,7 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<PolicyP
 }
 
 /// Plans with the layouts of --what-if. If that is impossible, the failure is returned, so that the report comes first.
-std::optional<Failure> add_what_if(const Options& options, const std::vector<std::pair<TensorId, Layout>>& wishes,
+std::optional<Failure> add_what_if(const PlanOptions& options, const std::vector<std::pair<TensorId, Layout>>& wishes,
                                    Planner& planner, PlanReport& report) {
   if (wishes.empty() || planner.interrupted()) return {};
   std::string all;
@@ -118,7 +118,7 @@ std::optional<Failure> add_what_if(const Options& options, const std::vector<std
   }
 }
 
-int run(const Options& options, bool json) {
+int run_plan(const PlanOptions& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
   if (options.tune && options.plan.policy != "optimal") {
@@ -186,7 +186,7 @@ Verb add_plan(CommandLine& line) {
       "is a plan it ends the command, and what was measured until then is kept.\n"
       "Inputs and outputs are row-major. With --training, weights are inputs whose layouts are chosen, too.\n"
       "model:NAME is one of the project's own networks with random weights; model:? lists their names.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   add_model_flags(command, options->model);
   add_plan_flags(command, options->plan);
   command.add_flag("--tune", options->tune,
@@ -195,7 +195,7 @@ Verb add_plan(CommandLine& line) {
                      "TENSOR=LAYOUT: show what a plan with this layout would cost; may be given several times");
   command.add_option("-o,--out", options->out, "Write the plan as JSON to this file; - is standard output");
   command.add_flag("-f,--force", options->force, "Replace a file that exists");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_plan(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -23,7 +23,7 @@ namespace {
 using graph::Graph;
 using graph::TensorId;
 
-struct Options {
+struct RunOptions {
   ModelFlags model;
   std::vector<std::string> inputs;
   std::optional<std::string> out, random_inputs, input_layout;
@@ -60,7 +60,7 @@ std::string input_names(const Graph& graph) {
   return out;
 }
 
-Input open_input(const Options& options, const Graph& graph, TensorId t, const std::string& path) {
+Input open_input(const RunOptions& options, const Graph& graph, TensorId t, const std::string& path) {
   Input out;
   const graph::Tensor& tensor = graph.tensor(t);
   out.file = open_tensor({.path = path,
@@ -94,7 +94,7 @@ Input random_input(const Graph& graph, TensorId t, std::mt19937_64& rng) {
 }
 
 /// The inputs of the graph, in its order.
-std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
+std::vector<Input> open_inputs(const RunOptions& options, const Graph& graph) {
   std::vector<std::string> paths(graph.inputs.size());
   std::size_t next = 0;
   for (const std::string& text : options.inputs) {
@@ -137,7 +137,7 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
   return out;
 }
 
-std::vector<graph::Values> values_of(const Options& options, const std::vector<Input>& inputs) {
+std::vector<graph::Values> values_of(const RunOptions& options, const std::vector<Input>& inputs) {
   std::vector<graph::Values> out;
   for (const Input& input : inputs) {
     const TensorDesc plain{Layout::contiguous(input.desc.layout.dims()), DType::f64};
@@ -148,7 +148,7 @@ std::vector<graph::Values> values_of(const Options& options, const std::vector<I
   return out;
 }
 
-void write_outputs(const Options& options, const Graph& graph, const std::vector<std::vector<std::byte>>& outputs) {
+void write_outputs(const RunOptions& options, const Graph& graph, const std::vector<std::vector<std::byte>>& outputs) {
   const auto spec = [&](std::size_t i) {
     const graph::Tensor& tensor = graph.tensor(graph.outputs[i]);
     return TensorSpec{.name = graph.output_name(i), .dtype = tensor.dtype, .shape = tensor.dims};
@@ -168,7 +168,7 @@ void write_outputs(const Options& options, const Graph& graph, const std::vector
   });
 }
 
-void check_out(const Options& options, const Graph& graph) {
+void check_outputs(const RunOptions& options, const Graph& graph) {
   if (!options.out) return;
   check_output_path(*options.out);
   const std::optional<FileFormat> format = format_of_path(*options.out);
@@ -222,7 +222,7 @@ struct RunResult {
   std::vector<std::string> warnings;
 };
 
-Json to_json(const Options& options, const execute::Model& model, const RunResult& result) {
+Json run_json(const RunOptions& options, const execute::Model& model, const RunResult& result) {
   const execute::ModelMemory memory = model.memory();
   const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
   Json out = {{"model", escaped(options.model.path, 4096)}, {"policy", model.plan().policy}};
@@ -251,7 +251,7 @@ Json to_json(const Options& options, const execute::Model& model, const RunResul
   return out;
 }
 
-std::string to_text(const Options& options, const execute::Model& model, const RunResult& result) {
+std::string run_text(const RunOptions& options, const execute::Model& model, const RunResult& result) {
   const execute::ModelMemory memory = model.memory();
   const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
   std::string out;
@@ -293,11 +293,11 @@ std::string to_text(const Options& options, const execute::Model& model, const R
   return out;
 }
 
-int run(const Options& options, bool json) {
+int run_model(const RunOptions& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
   const Graph graph = load_model(options.model);
-  check_out(options, graph);
+  check_outputs(options, graph);
   Planner planner(graph, options.plan);
   std::optional<graph::LayoutPlan> plan;
   if (options.plan_file) plan = read_plan(*options.plan_file, graph, options.model.training, planner.backend());
@@ -333,7 +333,7 @@ int run(const Options& options, bool json) {
   if (options.profile) result.profile = model.profile(sources, destinations);
   if (options.check) result.check = check_outputs(graph, values_of(options, inputs), outputs);
   if (options.out) write_outputs(options, graph, outputs);
-  const std::string text = json ? json_text(to_json(options, model, result)) : to_text(options, model, result);
+  const std::string text = json ? json_text(run_json(options, model, result)) : run_text(options, model, result);
   options.out == "-" ? write_stderr(text) : write_stdout(text);
   return result.check && !result.check->equal ? kDiffers : kOk;
 }
@@ -351,7 +351,7 @@ Verb add_run(CommandLine& line) {
       "row-major unless --input-layout says otherwise. Several outputs go to one .npz or .safetensors file.\n"
       "--check compares the outputs with a slow float64 reference: the exit code is 0 where they are equal, and\n"
       "1 where they differ.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   add_model_flags(command, options->model);
   command.add_option("--input", options->inputs,
                      "FILE or NAME=FILE, once for each input of the model; without names in the model's order");
@@ -372,7 +372,7 @@ Verb add_run(CommandLine& line) {
                    "Show the time of each primitive and reorder, measured in one more run");
   command.add_flag("--check", options->check, "Compare the outputs with a float64 reference");
   command.add_flag("--check-padding", options->check_padding, "Check after each step that all padding is zero");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_model(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -10,7 +10,7 @@
 namespace relayout::tools {
 namespace {
 
-struct Options {
+struct TagsOptions {
   std::optional<int> rank;
 };
 
@@ -82,7 +82,7 @@ Json json_list(const std::vector<NamedTag>& entries) {
   return list;
 }
 
-int run(const Options& options, bool json) {
+int run_tags(const TagsOptions& options, bool json) {
   static constexpr int kNamedRanks = 6;
   const int first = options.rank.value_or(1), last = options.rank.value_or(kNamedRanks);
   std::string text;
@@ -149,9 +149,9 @@ std::vector<std::string> layout_names() {
 Verb add_tags(CommandLine& line) {
   auto [command, json] = add_verb(line, "tags", "List the names of layouts, each with its tag in the letters a to l",
                                   "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TagsOptions>();
   command.add_option("--rank", options->rank, {0, kMaxDims}, "List only the names for tensors of this rank");
-  return {command, [options, json = json] { return run(*options, *json); }, json};
+  return {command, [options, json = json] { return run_tags(*options, *json); }, json};
 }
 
 }  // namespace relayout::tools

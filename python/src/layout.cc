@@ -18,7 +18,7 @@ namespace nb = nanobind;
 namespace relayout::python {
 namespace {
 
-std::string text_of(const Dims& dims) {
+std::string dims_text(const Dims& dims) {
   std::string out = "(";
   for (const int64_t extent : dims) out += std::to_string(extent) + ", ";
   if (dims.size() > 1) out.resize(out.size() - 2);
@@ -103,7 +103,7 @@ nb::object difference_of(const PyLayout& a, const PyLayout& b) {
 }
 
 /// Views of one layout_of() count from one address, as layouts with a base do as far as their maker says.
-std::optional<bool> overlaps(const PyLayout& a, const PyLayout& b) {
+std::optional<bool> layouts_overlap(const PyLayout& a, const PyLayout& b) {
   if (a.origin != 0 && b.origin != 0 && a.origin != b.origin) {
     throw Error(ErrorCode::invalid_argument,
                 "both layouts are of arrays, each counted from its own array's lowest address, which says nothing of "
@@ -130,7 +130,7 @@ std::pair<std::string, Dims> PyLayout::spelled() const {
 
 std::string PyLayout::repr() const {
   const auto [text, dims] = spelled();
-  return "relayout.layout(" + std::string(nb::repr(nb::str(text.c_str())).c_str()) + ", " + text_of(dims) + ")";
+  return "relayout.layout(" + std::string(nb::repr(nb::str(text.c_str())).c_str()) + ", " + dims_text(dims) + ")";
 }
 
 std::string PyLayout::names() const {
@@ -215,7 +215,7 @@ void bind_questions(nb::class_<PyLayout>& type) {
            "UnsupportedError says why a system cannot say it.")
       .def("difference", &difference_of, nb::arg("other"),
            "None where each element has the same offset in both; else the first index that has not, as a dict.")
-      .def("overlaps", &overlaps, nb::arg("other"),
+      .def("overlaps", &layouts_overlap, nb::arg("other"),
            "Whether two layouts over one buffer share an element; None where that takes too long to decide. Offsets "
            "count from the buffer's begin, so layouts of two arrays (`layout_of`), and views of these, are refused "
            "unless both were given `base=`; `relayout.overlaps(x, y)` looks at the arrays' addresses.")

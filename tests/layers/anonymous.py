@@ -2,17 +2,16 @@
 
 With RELAYOUT_UNITY several files of a target are compiled as one. Their anonymous namespaces are then the same, so two
 files of a target must not give the same name in the same namespace to two types, functions or constants. Which files
-meet depends on how many there are, so the rule holds for all of them, but for those that are compiled alone (ALONE, or
-SKIP_UNITY_BUILD_INCLUSION). An alias that says the same in two files is no second thing.
+meet depends on how many there are, so the rule holds for all of them, but for those that are compiled alone
+(SKIP_UNITY_BUILD_INCLUSION). An alias that says the same in two files is no second thing.
 """
 import re
 
 from functions import DIRECTIVE, LITERAL, blanked, heading_name, is_function_heading, without
 
-# What is compiled as one: the sources below each folder of relayout/, and the command.
-TARGET = re.compile(r"(relayout/\w+|tools)/")
-ALONE = re.compile(r"relayout_unity\([^)]*?\bALONE\b([^)]*)\)|"
-                   r"set_source_files_properties\(([^)]*?)\bPROPERTIES\b[^)]*SKIP_UNITY_BUILD_INCLUSION")
+# What is compiled as one: the sources below each folder of relayout/, the command, and the modules of Python.
+TARGET = re.compile(r"(relayout/\w+|tools|python/src)/")
+ALONE = re.compile(r"set_source_files_properties\(([^)]*?)\bPROPERTIES\b[^)]*SKIP_UNITY_BUILD_INCLUSION")
 TEMPLATE = re.compile(r"^\s*template\s*(?=<)")
 NAMESPACE = re.compile(r"\bnamespace\b\s*((?:\w+(?:\s*::\s*)?)*)\s*$")
 TYPE = re.compile(r"^\s*(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(\w+)")
@@ -106,7 +105,7 @@ def compiled_alone(path, files):
     """The files that the CMakeLists.txt of a target's folder keeps out of its units."""
     folder = path.rsplit("/", 1)[0]
     return {f"{folder}/{name}" for match in ALONE.finditer(files[path])
-            for name in (match.group(1) or match.group(2)).split()}
+            for name in match.group(1).split()}
 
 
 def check_anonymous(files):
@@ -143,7 +142,7 @@ def self_test():
     def file(body, namespace="relayout"):
         return f"// A.\nnamespace {namespace} {{\nnamespace {{\n{body}\n}}\n}}\n"
 
-    cmake = "relayout_unity(relayout_cli ALONE\n  x.cc z.cc)\n"
+    cmake = "set_source_files_properties(x.cc z.cc PROPERTIES\n  SKIP_UNITY_BUILD_INCLUSION ON)\n"
     a, b = "relayout/cpu/a.cc", "relayout/cpu/kernels/b.cc"
     trees = [({a: file("struct Place {};"), b: file("struct Place {};")}, 1),
              ({a: file("void f() {}"), b: file("int f(int) { return 1; }")}, 1),

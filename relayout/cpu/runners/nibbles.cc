@@ -11,16 +11,16 @@ namespace relayout::cpu {
 namespace {
 
 /// Cuts a list into stretches of entries that follow each other in memory.
-class Stretches {
+class ListedStretches {
  public:
-  Stretches(Starts list, int64_t count) : list_(list), entries_(count) {
+  ListedStretches(Starts list, int64_t count) : list_(list), entries_(count) {
     for (int64_t i = 0; i < count; ++i) {
       if (i == 0 || list[i] != list[i - 1] + 1) first_[count_++] = i;
     }
     first_[count_] = count;
   }
 
-  bool longer_than(const Stretches& other) const { return entries_ * other.count_ > other.entries_ * count_; }
+  bool longer_than(const ListedStretches& other) const { return entries_ * other.count_ > other.entries_ * count_; }
 
   /// Calls run(start in memory, index of the first entry, number of entries) for each stretch.
   template <typename Run>
@@ -44,8 +44,8 @@ void transpose_tile(const Kernels& kernels, const std::byte* from, std::byte* to
 
 void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offset, Starts rows, Starts cols,
                    const Block& block, bool sign, std::byte* tile) {
-  const Stretches down(rows, block.rows), along(cols, block.cols);
-  const auto fetch = [&](Starts lines, int64_t count, const Stretches& stretches, int64_t length, std::byte* to) {
+  const ListedStretches down(rows, block.rows), along(cols, block.cols);
+  const auto fetch = [&](Starts lines, int64_t count, const ListedStretches& stretches, int64_t length, std::byte* to) {
     stretches.each([&](int64_t at, int64_t first, int64_t n) {
       kernels.unpack_nibbles[sign ? 1 : 0](memory, offset + at, lines, count, n, to + first, length);
     });
@@ -57,8 +57,9 @@ void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offs
 }
 
 void put_nibbles(const RunContext& context, const std::byte* tile, const Block& block) {
-  const Stretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
-  const auto put = [&](const std::byte* from, int64_t length, Starts lines, int64_t count, const Stretches& stretches) {
+  const ListedStretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
+  const auto put = [&](const std::byte* from, int64_t length, Starts lines, int64_t count,
+                       const ListedStretches& stretches) {
     stretches.each([&](int64_t at, int64_t first, int64_t n) {
       context.kernels.pack_nibbles(from + first, length, context.dst, block.offset[kDst] + at, lines, count, n,
                                    context.shared);
@@ -71,10 +72,10 @@ void put_nibbles(const RunContext& context, const std::byte* tile, const Block& 
 }
 
 void fill_nibbles(const RunContext& context, std::byte value, const Block& block) {
-  const Stretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
+  const ListedStretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
   std::byte line[kMaxListed];
   std::fill_n(line, std::max(block.rows, block.cols), value);
-  const auto put = [&](Starts lines, int64_t count, const Stretches& stretches) {
+  const auto put = [&](Starts lines, int64_t count, const ListedStretches& stretches) {
     stretches.each([&](int64_t at, int64_t, int64_t n) {
       context.kernels.pack_nibbles(line, 0, context.dst, block.offset[kDst] + at, lines, count, n, context.shared);
     });

@@ -18,30 +18,30 @@ constexpr int64_t kLeastBytes = 2 * kCacheLine;
 /// The pieces of a row with the axes `row`, in the order of the destination. `next` is the axis that steps to the next
 /// row. Empty where lines cannot be made of these pieces.
 std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next) {
-  struct Piece {
+  struct RowPiece {
     int64_t dst, src;
   };
-  SmallVector<Piece, 16> pieces;
+  SmallVector<RowPiece, 16> pieces;
   pieces.push_back({0, 0});
   const int64_t row_bytes = next.stride[kDst];
   for (const Axis& axis : row) {
     const std::size_t have = pieces.size(), all = have * static_cast<std::size_t>(axis.extent);
     if (all > RowPattern::kMaxPieces / 2) return {};
     for (std::size_t i = have; i < all; ++i) {
-      const Piece before = pieces[i - have];
+      const RowPiece before = pieces[i - have];
       pieces.push_back({before.dst + axis.stride[kDst], before.src + axis.stride[kSrc]});
     }
   }
   if (row_bytes < static_cast<int64_t>(pieces.size()) * piece) return {};
   if (static_cast<int64_t>(pieces.size()) * piece * kSparse < row_bytes) return {};
   if (row_bytes / std::gcd(kCacheLine, row_bytes) > RowPattern::kMaxLines) return {};
-  sort_few(pieces, [](const Piece& p) { return p.dst; });
-  const auto [low, high] = std::ranges::minmax(pieces, {}, &Piece::src);
+  sort_few(pieces, [](const RowPiece& p) { return p.dst; });
+  const auto [low, high] = std::ranges::minmax(pieces, {}, &RowPiece::src);
   const int64_t rows_of_line = (kCacheLine + row_bytes - 2) / row_bytes;
   if (high.src - low.src + piece + rows_of_line * std::abs(next.stride[kSrc]) > kReach) return {};
   std::vector<RowSource> out;
   int64_t at = 0;
-  for (const Piece& p : pieces) {
+  for (const RowPiece& p : pieces) {
     if (p.dst < at) return {};
     if (p.dst > at) out.push_back({RowSource::kGap, p.dst - at});
     out.push_back({p.src, piece});
