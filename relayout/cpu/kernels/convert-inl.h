@@ -209,29 +209,40 @@ HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, 
 template <DType D>
 constexpr bool kUsual = kIsFloating<D> ? kBits<D> >= 16 : D == DType::s32 || D == DType::s8 || D == DType::u8;
 
-/// Converts runs with attribute values of each element by way of f32 in the first-level cache, for types that are not
-/// usual.
+/// Whether a pair's kernel computes with attribute values of a run as it converts, which doubles its code. The other
+/// pairs convert by way of f32.
+template <DType S, DType D>
+constexpr bool kComputesRuns = (kUsual<S> && kUsual<D>) || S == DType::f32 || D == DType::f32;
+
+/// Converts runs with attribute values by way of f32 in the first-level cache. Values of a run are computed by the
+/// kernel that loads; values of each element between loading and storing.
 struct ByF32 {
-  ConvertKernel load, store;
+  ConvertKernel convert, load, store;
   int64_t src_bytes, dst_bytes;
 };
-HWY_NOINLINE void convert_each(const ByF32& way, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
-                               int64_t runs, int64_t n, const RunAttributes& attributes) {
+HWY_NOINLINE void convert_by_f32(const ByF32& way, const std::byte* src, Starts src_runs, std::byte* dst,
+                                 Starts dst_runs, int64_t runs, int64_t n, const RunAttributes& attributes,
+                                 int64_t ahead) {
   constexpr int64_t kChunk = 512;
   const F32 d;
+  const bool each = attributes.step == RunAttributes::Step::element;
+  if (n < kValues && !each)
+    return convert_short(way.convert, kValues, way.src_bytes, way.dst_bytes, src, src_runs, dst, dst_runs, runs, n,
+                         &attributes, ahead);
   alignas(64) float values[kChunk + kValues];
   const auto as_bytes = [](float* at) { return reinterpret_cast<std::byte*>(at); };
   for (int64_t r = 0; r < runs; ++r) {
     for (int64_t i = 0; i < n; i += kChunk) {
       const int64_t count = std::min(kChunk, n - i);
-      way.load(src + src_runs[r] + i * way.src_bytes, kFirst, as_bytes(values), kFirst, 1, count, nullptr, 0);
-      int64_t k = 0;
+      const RunAttributes from_here = attributes.from(i, r);
+      way.load(src + src_runs[r] + i * way.src_bytes, kFirst, as_bytes(values), kFirst, 1, count,
+               each ? nullptr : &from_here, ahead);
+      int64_t k = each ? 0 : count;
       for (; k + kValues <= count; k += kValues)
-        hn::Store(computed_at<DType::f32>(hn::Load(d, values + k), attributes, i + k), d, values + k);
+        hn::Store(computed_at<DType::f32>(hn::Load(d, values + k), from_here, k), d, values + k);
       for (; k < count; ++k) {
-        const RunAttributes own = attributes.from(i + k, 0);
-        const float scaled = (values[k] - own.subtracted[0]) * own.src_scale[0] / own.dst_scale[0];
-        values[k] = canonical_nan(scaled + own.added[0]);
+        const float scaled = (values[k] - from_here.subtracted[k]) * from_here.src_scale[k] / from_here.dst_scale[k];
+        values[k] = canonical_nan(scaled + from_here.added[k]);
       }
       way.store(as_bytes(values), kFirst, dst + dst_runs[r] + i * way.dst_bytes, kFirst, 1, count, nullptr, 0);
     }
@@ -276,18 +287,25 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
     }
   };
   if constexpr (compute_type(S, D, true) == ComputeType::f32) {
-    if (attributes && attributes->step == RunAttributes::Step::element) {
-      if constexpr (kUsual<S> && kUsual<D>) {
-        return all(std::type_identity<Computed<S, D, true>>(),
-                   [&](int64_t run) HWY_ATTR { return Computed<S, D, true>(*attributes, run); });
-      } else {
-        return convert_each({&convert<S, DType::f32, false>, &convert<DType::f32, D, false>, kSrc, kDst}, src, src_runs,
-                            dst, dst_runs, runs, n, *attributes);
-      }
-    }
     if (attributes) {
-      return all(std::type_identity<Computed<S, D, false>>(),
-                 [&](int64_t run) HWY_ATTR { return Computed<S, D, false>(*attributes, run); });
+      const bool each = attributes->step == RunAttributes::Step::element;
+      if constexpr (kUsual<S> && kUsual<D>) {
+        if (each) {
+          return all(std::type_identity<Computed<S, D, true>>(),
+                     [&](int64_t run) HWY_ATTR { return Computed<S, D, true>(*attributes, run); });
+        }
+      }
+      if constexpr (kComputesRuns<S, D>) {
+        if (!each) {
+          return all(std::type_identity<Computed<S, D, false>>(),
+                     [&](int64_t run) HWY_ATTR { return Computed<S, D, false>(*attributes, run); });
+        }
+      }
+      if constexpr (!kUsual<S> || !kUsual<D>) {
+        constexpr ByF32 kWay{&convert<S, D, false>, &convert<S, DType::f32, false>, &convert<DType::f32, D, false>,
+                             kSrc, kDst};
+        return convert_by_f32(kWay, src, src_runs, dst, dst_runs, runs, n, *attributes, ahead);
+      }
     }
   }
   all(std::type_identity<Plainly<S, D>>(), [](int64_t) HWY_ATTR { return Plainly<S, D>(); });

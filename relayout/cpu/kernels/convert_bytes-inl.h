@@ -5,26 +5,24 @@
 
 namespace {
 
-/// What each byte of S becomes, by the rules of reorder/cast.h.
-template <DType S, DType D>
+/// What each byte becomes, as the pair's kernel for values that are computed with converts it.
 struct ByteTable {
   alignas(64) uint8_t to[256];
   /// Of each half of 128: the first 16 bytes, and how each following 16 differ from the 16 before them.
   alignas(64) uint8_t steps[256];
 
-  ByteTable() {
-    for (int i = 0; i < 256; ++i) {
-      to[i] = static_cast<uint8_t>(store<D>(load<float, S>(static_cast<Storage<S>>(static_cast<uint8_t>(i)))));
-      steps[i] = i % 128 < 16 ? to[i] : to[i] ^ to[i - 16];
-    }
+  explicit ByteTable(ConvertKernel kernel) {
+    std::byte all[256];
+    for (int i = 0; i < 256; ++i) all[i] = static_cast<std::byte>(i);
+    kernel(all, kFirst, reinterpret_cast<std::byte*>(to), kFirst, 1, 256, nullptr, 0);
+    for (int i = 0; i < 256; ++i) steps[i] = i % 128 < 16 ? to[i] : to[i] ^ to[i - 16];
   }
 };
 
 #if RELAYOUT_KERNELS_SIMD
 
 /// The bytes of a table at the places that are the bytes of `v`.
-template <class Table>
-HWY_INLINE hn::Vec<Wide<uint8_t>> looked_up(const Table& table, hn::Vec<Wide<uint8_t>> v) {
+HWY_INLINE hn::Vec<Wide<uint8_t>> looked_up(const ByteTable& table, hn::Vec<Wide<uint8_t>> v) {
 #if HWY_TARGET <= HWY_AVX3_DL
   const auto quarter = [&](int k) HWY_ATTR { return _mm512_load_si512(table.to + 64 * k); };
   const __m512i low = _mm512_permutex2var_epi8(quarter(0), v.raw, quarter(1));
@@ -54,8 +52,8 @@ HWY_INLINE hn::Vec<Wide<uint8_t>> looked_up(const Table& table, hn::Vec<Wide<uin
 #endif
 
 /// Converts a run; with kStream one of whole lines, past the cache.
-template <bool kStream, class Table>
-RELAYOUT_INLINE void convert_run_of_bytes(const Table& table, const std::byte* from, std::byte* to, int64_t n,
+template <bool kStream>
+RELAYOUT_INLINE void convert_run_of_bytes(const ByteTable& table, const std::byte* from, std::byte* to, int64_t n,
                                           [[maybe_unused]] int64_t ahead) {
   int64_t i = 0;
 #if RELAYOUT_KERNELS_SIMD
@@ -89,9 +87,9 @@ ConvertKernel computing_kernel = nullptr;
 #if RELAYOUT_KERNELS_SIMD
 
 /// Runs of whole lines, by way of memory in the first-level cache.
-HWY_INLINE void compute_past_cache(ConvertKernel kernel, const std::byte* src, Starts src_runs, std::byte* dst,
-                                   Starts dst_runs, int64_t runs, int64_t n, const RunAttributes* attributes,
-                                   int64_t ahead) {
+HWY_NOINLINE void compute_past_cache(ConvertKernel kernel, const std::byte* src, Starts src_runs, std::byte* dst,
+                                     Starts dst_runs, int64_t runs, int64_t n, const RunAttributes* attributes,
+                                     int64_t ahead) {
   constexpr int64_t kPiece = 512;
   alignas(64) std::byte memory[kPiece];
   for (int64_t r = 0; r < runs; ++r) {
@@ -106,6 +104,15 @@ HWY_INLINE void compute_past_cache(ConvertKernel kernel, const std::byte* src, S
 
 #endif
 
+/// All pairs share one loop, so that it is compiled once for each instruction set.
+template <bool kStream>
+__attribute__((noinline)) void convert_runs_of_bytes(const ByteTable& table, const std::byte* src, Starts src_runs,
+                                                     std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
+                                                     int64_t ahead) {
+  for (int64_t r = 0; r < runs; ++r)
+    convert_run_of_bytes<kStream>(table, src + src_runs[r], dst + dst_runs[r], n, ahead);
+}
+
 template <DType S, DType D, bool kStream>
 void convert_bytes(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
                    const RunAttributes* attributes, int64_t ahead) {
@@ -116,9 +123,8 @@ void convert_bytes(const std::byte* src, Starts src_runs, std::byte* dst, Starts
 #endif
     return computing_kernel<S, D>(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
   }
-  static const ByteTable<S, D> kTable;
-  for (int64_t r = 0; r < runs; ++r)
-    convert_run_of_bytes<kStream>(kTable, src + src_runs[r], dst + dst_runs[r], n, ahead);
+  static const ByteTable kTable(computing_kernel<S, D>);
+  convert_runs_of_bytes<kStream>(kTable, src, src_runs, dst, dst_runs, runs, n, ahead);
 }
 
 template <std::size_t kPair>

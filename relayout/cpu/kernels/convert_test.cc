@@ -199,24 +199,32 @@ TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
   });
 }
 
-// Runs go where the lists say, and nothing between them is written.
+// Runs go where the lists say, also with attribute values of their own, and nothing between them is written.
 TEST_P(EveryConversion, ConvertsRuns) {
   constexpr int64_t kRuns = 5;
   std::mt19937 rng(25);
+  const float scales[kRuns] = {1, 0.5f, 3, -0.25f, 100}, divisors[kRuns] = {0.1f, 1, 2, 3, 4};
+  const float subtracted[kRuns] = {0, 128, -5, 7.5f, 1}, added[kRuns] = {-3, 0, 100, 2, 0.25f};
+  const RunAttributes of_runs{scales, divisors, subtracted, added, RunAttributes::Step::run, true};
   each_pair([&](DType from, DType to, const auto& kernel) {
-    for (const int64_t n : {1, 4, 8, 16, 17, 33, 64, 100}) {
-      const int64_t src_step = n * dense_bytes(from) + 24, dst_step = n * dense_bytes(to) + 40;
-      std::vector<std::byte> dst(static_cast<std::size_t>(kRuns * dst_step + 64), std::byte{0x3c}), expected = dst;
-      std::vector<std::byte> src(static_cast<std::size_t>(kRuns * src_step));
-      random_elements(from, src, rng);
-      int64_t src_runs[kRuns], dst_runs[kRuns];
-      for (int64_t r = 0; r < kRuns; ++r) {
-        src_runs[r] = (kRuns - 1 - r) * src_step, dst_runs[r] = (r * 2 % kRuns) * dst_step;
-        const auto run = by_rules(from, to, src.data() + src_runs[r], n, nullptr);
-        std::ranges::copy(run, expected.begin() + dst_runs[r]);
+    for (const RunAttributes* attributes : {static_cast<const RunAttributes*>(nullptr), &of_runs}) {
+      if (attributes && !computes(from, to)) continue;
+      for (const int64_t n : {1, 4, 8, 16, 17, 33, 64, 100, 600}) {
+        const int64_t src_step = n * dense_bytes(from) + 24, dst_step = n * dense_bytes(to) + 40;
+        std::vector<std::byte> dst(static_cast<std::size_t>(kRuns * dst_step + 64), std::byte{0x3c}), expected = dst;
+        std::vector<std::byte> src(static_cast<std::size_t>(kRuns * src_step));
+        random_elements(from, src, rng);
+        int64_t src_runs[kRuns], dst_runs[kRuns];
+        for (int64_t r = 0; r < kRuns; ++r) {
+          src_runs[r] = (kRuns - 1 - r) * src_step, dst_runs[r] = (r * 2 % kRuns) * dst_step;
+          RunAttributes own = of_runs.from(0, r);
+          own.step = RunAttributes::Step::none;
+          const auto run = by_rules(from, to, src.data() + src_runs[r], n, attributes ? &own : nullptr);
+          std::ranges::copy(run, expected.begin() + dst_runs[r]);
+        }
+        kernel(src.data(), src_runs, dst.data(), dst_runs, kRuns, n, attributes, n % 3 * 64);
+        ASSERT_EQ(dst, expected) << n << " of " << name(from) << " -> " << name(to) << (attributes ? ", computed" : "");
       }
-      kernel(src.data(), src_runs, dst.data(), dst_runs, kRuns, n, nullptr, n % 3 * 64);
-      ASSERT_EQ(dst, expected) << n << " of " << name(from) << " -> " << name(to);
     }
   });
 }
