@@ -1,6 +1,7 @@
 # Headers that nearly every file includes are compiled once for all targets of a kind:
 #
 #   relayout_precompile(relayout_core library)    the standard library, for the folders of relayout/
+#   relayout_precompile(relayout_core_cold cold)  the same, for what is compiled with -O1
 #   relayout_precompile(relayout_cli command)     and the command's foreign headers: fmt, nlohmann-json
 #   relayout_precompile(core_test test)           and GoogleTest
 #
@@ -28,6 +29,9 @@ function(relayout_precompiled_headers kind)
   target_link_libraries(${carrier} PRIVATE relayout_flags)
   if(kind STREQUAL "library")
     set_target_properties(${carrier} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  elseif(kind STREQUAL "cold")
+    set_target_properties(${carrier} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_link_libraries(${carrier} PRIVATE relayout_cold_flags)
   elseif(kind STREQUAL "command")
     target_link_libraries(${carrier} PRIVATE relayout_command_flags fmt::fmt nlohmann_json::nlohmann_json)
     list(APPEND headers <fmt/format.h> <nlohmann/json.hpp>)

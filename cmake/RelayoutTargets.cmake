@@ -1,11 +1,13 @@
 # How every folder of the library becomes a target:
 #
-#   relayout_library(core SOURCES a.cc b.cc HEADERS a.h b.h INTERNAL c.h DEPENDS other PRIVATE_LIBS foreign::lib)
+#   relayout_library(core SOURCES a.cc b.cc COLD c.cc HEADERS a.h b.h INTERNAL c.h DEPENDS other
+#     PRIVATE_LIBS foreign::lib)
 #   relayout_tests(core TESTS a_test.cc LIBS foreign::lib)
 #
-# Targets are relayout_<folder>, exported as relayout::<folder>. HEADERS are installed. INTERNAL ones are not: they are
-# for the other folders of the library. What a folder may link is what it may include; the test `layers` enforces the
-# rest.
+# Targets are relayout_<folder>, exported as relayout::<folder>. COLD are sources that read or write text or files: in a
+# Release build they are compiled with -O1, which takes two thirds of the time. HEADERS are installed. INTERNAL ones are
+# not: they are for the other folders of the library. What a folder may link is what it may include; the test `layers`
+# enforces the rest.
 include(GNUInstallDirs)
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -21,8 +23,9 @@ target_compile_options(relayout_flags INTERFACE
   -Werror=switch
   # One rounding an operation, so that every instruction set gives the same bits.
   -ffp-contract=off)
-# Tests and the command spend their time in the library: what is quick to compile is quick enough.
-foreach(kind IN ITEMS test command)
+# Tests and the command spend their time in the library, and the library does not in its cold sources: what is quick to
+# compile is quick enough.
+foreach(kind IN ITEMS test command cold)
   add_library(relayout_${kind}_flags INTERFACE)
   target_compile_options(relayout_${kind}_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 endforeach()
@@ -32,9 +35,12 @@ if(RELAYOUT_SANITIZE)
 endif()
 
 function(relayout_library folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;INTERNAL;DEPENDS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;COLD;HEADERS;INTERNAL;DEPENDS;PRIVATE_LIBS" ${ARGN})
   set(target relayout_${folder})
   add_library(${target} ${ARG_SOURCES})
+  if(ARG_COLD)
+    relayout_cold(${target} ${ARG_COLD})
+  endif()
   add_library(relayout::${folder} ALIAS ${target})
   set_property(GLOBAL APPEND PROPERTY RELAYOUT_FOLDERS ${folder})  # for RelayoutInstall
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder} POSITION_INDEPENDENT_CODE ON)
@@ -55,14 +61,31 @@ function(relayout_library folder)
   endforeach()
 endfunction()
 
-# With RELAYOUT_UNITY, compiles six files of the target as one, but for those after ALONE.
+# Adds sources to a library of a folder that are compiled as the others, but with -O1.
+function(relayout_cold target)
+  set(cold ${target}_cold)
+  add_library(${cold} OBJECT ${ARGN})
+  set_target_properties(${cold} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${cold} PUBLIC cxx_std_20)
+  target_include_directories(${cold} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+  target_compile_definitions(${cold} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
+  target_compile_options(${cold} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS>)
+  target_link_libraries(${cold} PRIVATE relayout_cold_flags)
+  relayout_precompile(${cold} cold)
+  relayout_unity(${cold})
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${cold}>)
+endfunction()
+
+# With RELAYOUT_UNITY, compiles six files of the target as one, or as many as are said: relayout_unity(target FILES 12).
 function(relayout_unity target)
   if(NOT RELAYOUT_UNITY)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "ALONE" ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  cmake_parse_arguments(ARG "" "FILES" "" ${ARGN})
+  if(NOT ARG_FILES)
+    set(ARG_FILES 6)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ARG_FILES})
   # A type of one file that has members of that file's anonymous namespace: the compiler takes the file for a header.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
