@@ -7,6 +7,7 @@
 #if RELAYOUT_KERNELS_SIMD
 
 #include "relayout/cpu/kernels/convert_stream-inl.h"
+#include "relayout/cpu/kernels/convert_turns-inl.h"
 #include "relayout/cpu/kernels/wide_values-inl.h"
 
 namespace {
@@ -66,11 +67,14 @@ HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   const hn::Rebind<From, Wide<Lane>> narrow;
   auto elements = hn::LoadU(narrow, as<From>(from));
   if constexpr (S == DType::boolean) elements = hn::Min(elements, hn::Set(narrow, 1));
-  auto v = widen<Wide<Lane>, From>(d, elements);
   constexpr Int128 kLeast = kSigned ? kMin<S> : Int128{0};
+  // In a wider type only an unsigned one has no room for negative values, and narrow lanes take fewer instructions.
+  constexpr bool kWidens = sizeof(Storage<D>) > sizeof(Storage<S>);
+  if constexpr (kWidens && kLeast < kMin<D>) elements = hn::Max(elements, hn::Zero(narrow));
+  auto v = widen<Wide<Lane>, From>(d, elements);
   constexpr Int128 kMost = S == DType::boolean ? Int128{1} : kMax<S>;
   constexpr Int128 kHigh = D == DType::boolean ? Int128{1} : kMax<D>;
-  if constexpr (kLeast < kMin<D>) v = hn::Max(v, hn::Set(d, static_cast<Lane>(kMin<D>)));
+  if constexpr (!kWidens && kLeast < kMin<D>) v = hn::Max(v, hn::Set(d, static_cast<Lane>(kMin<D>)));
   if constexpr (kMost > kHigh) v = hn::Min(v, hn::Set(d, static_cast<Lane>(kHigh)));
   const Wide<Unsigned> u;
   store_low<kStream>(u, hn::BitCast(u, v), as<std::make_unsigned_t<Storage<D>>>(to));
@@ -87,48 +91,92 @@ HWY_INLINE Values load_for(const std::byte* from) {
     return load_narrowed<S, D != DType::f32>(from);
 }
 
-/// How the elements of a register, from element i of a run on, are converted; values of narrow types are joined to a
-/// register by the caller. With attributes, all go by way of f32.
+/// Whether integers of at most 4 bytes are made of wider types by the instructions that pack and saturate.
+template <DType S, DType D>
+constexpr bool kByPacking = RELAYOUT_PACKS && !kByElements<S, D> && !kIsFloating<D> && kBits<D> <= 32 &&
+                            sizeof(Storage<S>) > sizeof(Storage<D>) && (kByIntegers<S, D> || S == DType::f64);
+
+/// How the elements of a register, from element i of a run on, are converted. Where kJoins, `joined` makes a register
+/// of D, which is a narrow type, of several of S. With attributes, all go by way of f32.
 template <DType S, DType D>
 struct Plainly {
+  static constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
   static constexpr bool kByValues = !kByIntegers<S, D> && !kByDoubles<S, D>;
-  static constexpr int64_t kWider = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
-  static constexpr int64_t kCount = kByElements<S, D>   ? kCacheLine / static_cast<int64_t>(sizeof(Storage<D>))
-                                    : kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t)) / kWider
-                                                        : kValues;
+  static constexpr bool kByLanes = kByPacking<S, D> && kSrc >= 4;
+  // Bytes of an element where it has most of them: in memory, or as a value.
+  static constexpr int64_t kWidest = std::max(std::max(kSrc, kDst), int64_t{kByValues ? 4 : 1});
+  static constexpr bool kJoins = kDst < 4 && (kByValues ? HWY_ARCH_X86 != 0 : kByPacking<S, D>);
+  static constexpr int64_t kCount = kByElements<S, D> ? kCacheLine / kDst
+                                    : kByIntegers<S, D> && !kByLanes
+                                        ? static_cast<int64_t>(HWY_LANES(uint8_t)) / std::max(kSrc, kDst)
+                                        : kValues;
 
-  HWY_INLINE Values values(const std::byte* from, int64_t) const { return load_for<S, D>(from); }
   template <bool kStream>
-  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const {
-    if constexpr (kByElements<S, D>)
-      convert_elements<kCount, kStream>(from, to);
+  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t) const {
+    if constexpr (kByElements<S, D>) convert_elements<kCount, kStream>(from, to);
+#if RELAYOUT_PACKS
+    else if constexpr (kByLanes)
+      store_lanes<D>(lanes(from), to);
+#endif
     else if constexpr (kByIntegers<S, D>)
       convert_integers<S, D, kStream>(from, to);
     else if constexpr (kByDoubles<S, D>)
       store_doubles<D, kStream>(load_doubles<S>(from), to);
     else
-      store_values<D, kStream>(values(from, i), to);
+      store_values<D, kStream>(load_for<S, D>(from), to);
   }
+#if HWY_ARCH_X86
+  HWY_INLINE Bytes joined(const std::byte* from, int64_t) const {
+#if RELAYOUT_PACKS
+    if constexpr (kByLanes)
+      return pack_lanes<D>([&](int64_t k) HWY_ATTR { return lanes(from + k * kValues * kSrc); });
+    else if constexpr (kByIntegers<S, D>)
+      return pack_bytes<S, D>(from);
+    else
+#endif
+      return narrow_register<D>([&](int64_t k) HWY_ATTR { return load_for<S, D>(from + k * kValues * kSrc); });
+  }
+#endif
+
+ private:
+#if RELAYOUT_PACKS
+  HWY_INLINE static Lanes lanes(const std::byte* from) {
+    if constexpr (kByIntegers<S, D>)
+      return lanes_of_integers<S, D>(from);
+    else
+      return lanes_of_doubles<D>(load_doubles<S>(from));
+  }
+#endif
 };
 /// With attribute values for each element, or for each run.
 template <DType S, DType D, bool kEach>
 struct Computed {
-  static constexpr bool kByValues = true;
+  static constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
+  static constexpr bool kJoins = kDst < 4 && HWY_ARCH_X86;
+  // The arithmetic takes longer than the loop, so that there is no gain in turns of several registers.
+  static constexpr int64_t kWidest = kCacheLine;
   static constexpr int64_t kCount = kValues;
   // A copy, because a store of an element could change what is behind a pointer, as far as the compiler knows.
   const RunAttributes attributes;
   const Arithmetics<D> compute;  // of a run
 
   HWY_INLINE Computed(const RunAttributes& a, int64_t run) : attributes(a), compute(a, run) {}
+  template <bool kStream>
+  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const {
+    store_values<D, kStream>(values(from, i), to);
+  }
+#if HWY_ARCH_X86
+  HWY_INLINE Bytes joined(const std::byte* from, int64_t i) const {
+    return narrow_register<D>([&](int64_t k) HWY_ATTR { return values(from + k * kValues * kSrc, i + k * kValues); });
+  }
+#endif
+
+ private:
   HWY_INLINE Values values(const std::byte* from, int64_t i) const {
     if constexpr (kEach)
       return computed_at<D>(load_values<S>(from), attributes, i);
     else
       return compute(load_values<S>(from));
-  }
-  template <bool kStream>
-  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const {
-    store_values<D, kStream>(values(from, i), to);
   }
 };
 
@@ -197,14 +245,6 @@ HWY_NOINLINE void convert_short(ConvertKernel convert, int64_t least, int64_t sr
   }
 }
 
-/// Prefetches the source's lines that lie `ahead` bytes behind the `bytes` bytes from `at` on, if `offset`, the place
-/// of `at` in its run, is a multiple of a line. Does nothing where `ahead` is 0. Inlined by force, as gcc drops calls
-/// of a function that only prefetches.
-HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, int64_t ahead) {
-  if (ahead == 0 || offset % kCacheLine != 0) return;
-  for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + ahead + b);
-}
-
 /// The types that most models and images have.
 template <DType D>
 constexpr bool kUsual = kIsFloating<D> ? kBits<D> >= 16 : D == DType::s32 || D == DType::s8 || D == DType::u8;
@@ -260,31 +300,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
     if (n < kCount)
       return convert_short(&convert<S, D, false>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, attributes,
                            ahead);
-    for (int64_t r = 0; r < runs; ++r) {
-      const std::byte* const from = src + src_runs[r];
-      std::byte* const to = dst + dst_runs[r];
-      const How how = how_of(r);
-      int64_t i = 0;
-#if HWY_TARGET <= HWY_AVX2
-      // Whole registers of a narrow type are made of several registers of values.
-      if constexpr (How::kByValues && kDst < 4) {
-        constexpr int64_t kMany = kValues * 4 / kDst;
-        for (; i + kMany <= n; i += kMany) {
-          fetch_ahead(from + i * kSrc, i * kSrc, kMany * kSrc, ahead);
-          const auto v = [&](int64_t k)
-                             HWY_ATTR { return how.values(from + (i + k * kValues) * kSrc, i + k * kValues); };
-          put<kStream>(narrow_register<D>(v), Wide<uint8_t>(), as<uint8_t>(to + i * kDst));
-        }
-      }
-#endif
-      while (i < n) {
-        // The last step converts some elements for the second time.
-        i = std::min(i, n - kCount);
-        fetch_ahead(from + i * kSrc, i * kSrc, kCount * kSrc, ahead);
-        how.template step<kStream>(from + i * kSrc, to + i * kDst, i);
-        i += kCount;
-      }
-    }
+    for (int64_t r = 0; r < runs; ++r) convert_run<kStream>(how_of(r), src + src_runs[r], dst + dst_runs[r], n, ahead);
   };
   if constexpr (compute_type(S, D, true) == ComputeType::f32) {
     if (attributes) {

@@ -72,6 +72,17 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<F32>> upper_bf16(Values v) {
   return hn::IfThenElse(hn::RebindMask(u32, hn::Eq(v, v)), rounded, hn::Or(bits, hn::Set(u32, 0x400000)));
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3
+/// Rounds to integers; what is too large or NaN becomes the smallest one.
+HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> nearest(Values v) {
+#if HWY_TARGET <= HWY_AVX2
+  return {_mm256_cvtps_epi32(v.raw)};
+#else
+  return {_mm_cvtps_epi32(v.raw)};
+#endif
+}
+#endif
+
 /// Rounds to the values of an integer type of at most 32 bits: NaN becomes 0, other values are saturated. Values that
 /// are too small may be left to the saturating conversions that follow.
 template <DType D>
@@ -85,16 +96,21 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
   if constexpr (kBits<D> == 4 || D == DType::u32) most = hn::Max(most, hn::Set(d, kLow));
   return {D == DType::u32 ? _mm512_cvtps_epu32(most.raw) : _mm512_cvtps_epi32(most.raw)};
 #else
-  const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
-  const auto saturated = hn::Min(hn::Max(number, hn::Set(d, kLow)), hn::Set(d, kHigh));
-  if constexpr (D == DType::u32) {
+  if constexpr (!HWY_ARCH_X86 || D == DType::u32) {
+    const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
+    const auto saturated = hn::Min(hn::Max(number, hn::Set(d, kLow)), hn::Set(d, kHigh));
+    if constexpr (D != DType::u32) return hn::NearestInt(saturated);
     const auto half = hn::Set(d, 0x1p31f);
     const auto upper = hn::Ge(saturated, half);
     const auto rest = hn::NearestInt(hn::Sub(saturated, hn::IfThenElseZero(upper, half)));
     const hn::RebindToSigned<F32> d32;
     return hn::Xor(rest, hn::IfThenElseZero(hn::RebindMask(d32, upper), hn::Set(d32, INT32_MIN)));
   } else {
-    return hn::NearestInt(saturated);
+    // The instruction makes the smallest 32-bit integer of a value that is too small and of NaN, which the smaller of
+    // two values is on x86 where the second is NaN. Of unsigned types both are 0.
+    if constexpr (kIsSigned<D>) v = hn::IfThenElseZero(hn::Eq(v, v), v);
+    if constexpr (D == DType::s4) v = hn::Max(v, hn::Set(d, kLow));
+    return nearest(hn::Min(hn::Set(d, kHigh), v));
   }
 #endif
 }
@@ -167,7 +183,7 @@ HWY_INLINE void store_values(Values v, std::byte* to) {
   }
 }
 
-#if HWY_TARGET <= HWY_AVX2
+#if HWY_ARCH_X86
 
 using Bytes = hn::Vec<Wide<uint8_t>>;
 
@@ -179,9 +195,11 @@ HWY_INLINE Bytes pack(V a, V b) {
   alignas(64) static constexpr uint64_t kOrder[8] = {0, 2, 4, 6, 1, 3, 5, 7};
   const __m512i v = kSigned ? _mm512_packs_epi32(a.raw, b.raw) : _mm512_packus_epi32(a.raw, b.raw);
   return {_mm512_permutexvar_epi64(_mm512_load_si512(kOrder), v)};
-#else
+#elif HWY_TARGET <= HWY_AVX2
   const __m256i v = kSigned ? _mm256_packs_epi32(a.raw, b.raw) : _mm256_packus_epi32(a.raw, b.raw);
   return {_mm256_permute4x64_epi64(v, 0xd8)};
+#else
+  return {kSigned ? _mm_packs_epi32(a.raw, b.raw) : _mm_packus_epi32(a.raw, b.raw)};
 #endif
 }
 template <bool kSigned, typename V>
@@ -191,17 +209,29 @@ HWY_INLINE Bytes pack(V a, V b, V c, V d) {
   const __m512i low = _mm512_packs_epi32(a.raw, b.raw), high = _mm512_packs_epi32(c.raw, d.raw);
   const __m512i v = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
   return {_mm512_permutexvar_epi32(_mm512_load_si512(kOrder), v)};
-#else
+#elif HWY_TARGET <= HWY_AVX2
   const __m256i low = _mm256_packs_epi32(a.raw, b.raw), high = _mm256_packs_epi32(c.raw, d.raw);
   const __m256i v = kSigned ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
   return {_mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
+#else
+  const __m128i low = _mm_packs_epi32(a.raw, b.raw), high = _mm_packs_epi32(c.raw, d.raw);
+  return {kSigned ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high)};
 #endif
+}
+
+/// Makes a register of D, a type of 1 or 2 bytes, of the registers lanes(0), lanes(1) and so on of 32-bit integers.
+template <DType D, typename Function>
+HWY_INLINE Bytes pack_lanes(Function lanes) {
+  constexpr bool kSigned = std::is_signed_v<Storage<D>>;
+  if constexpr (sizeof(Storage<D>) == 2)
+    return pack<kSigned>(lanes(0), lanes(1));
+  else
+    return pack<kSigned>(lanes(0), lanes(1), lanes(2), lanes(3));
 }
 
 /// Makes a register of a type of 1 or 2 bytes out of the registers values(0), values(1) and so on.
 template <DType D, typename V>
 HWY_INLINE Bytes narrow_register(V values) {
-  constexpr bool kSigned = std::is_signed_v<Storage<D>>;
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (D == DType::bf16) {
     alignas(64) static constexpr uint16_t kUpper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
@@ -215,11 +245,8 @@ HWY_INLINE Bytes narrow_register(V values) {
     const hn::Half<Wide<uint8_t>> bytes;
     const auto low = hn::BitCast(bytes, hn::DemoteTo(half, values(0)));
     return hn::Combine(Wide<uint8_t>(), hn::BitCast(bytes, hn::DemoteTo(half, values(1))), low);
-  } else if constexpr (sizeof(Storage<D>) == 2) {
-    return pack<kSigned>(narrow_lanes<D>(values(0)), narrow_lanes<D>(values(1)));
   } else {
-    return pack<kSigned>(narrow_lanes<D>(values(0)), narrow_lanes<D>(values(1)), narrow_lanes<D>(values(2)),
-                         narrow_lanes<D>(values(3)));
+    return pack_lanes<D>([&](int64_t k) HWY_ATTR { return narrow_lanes<D>(values(k)); });
   }
 }
 

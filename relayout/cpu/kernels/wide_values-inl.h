@@ -5,6 +5,12 @@
 
 #include "relayout/cpu/kernels/values-inl.h"
 
+/// Whether wider types become integers of at most 4 bytes by the instructions that pack and saturate. AVX-512 has an
+/// instruction for each pair of types instead.
+#ifndef RELAYOUT_PACKS
+#define RELAYOUT_PACKS (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3)
+#endif
+
 namespace {
 
 using F64 = hn::Repartition<double, F32>;
@@ -113,20 +119,6 @@ HWY_INLINE Values load_narrowed(const std::byte* from) {
   }
 }
 
-/// Loads integers of 8 bytes as f32 for types in which magnitudes from 2^17 on overflow.
-template <DType S>
-HWY_INLINE Values load_saturated(const std::byte* from) {
-  const hn::Rebind<Storage<S>, F64> d;
-  const hn::RebindToSigned<F32> i32;
-  const auto part = [&](int64_t i) HWY_ATTR {
-    auto v = hn::Min(hn::LoadU(d, as<Storage<S>>(from) + i), hn::Set(d, 0x20000));
-    if constexpr (kIsSigned<S>) v = hn::Max(v, hn::Set(d, -0x20000));
-    return hn::BitCast(i32, v);
-  };
-  const auto low = part(0), high = part(kValues / 2);
-  return hn::ConvertTo(F32(), hn::ConcatEven(i32, high, low));
-}
-
 template <DType S>
 HWY_INLINE Doubles load_doubles(const std::byte* from) {
   const hn::Rebind<Storage<S>, F64> d;
@@ -181,31 +173,183 @@ HWY_INLINE void store_low(D d, V v, T* to) {
   }
 }
 
+/// Integers, or 0 for NaN, as values of a floating type that are in the range of an integer type.
+template <DType D>
+HWY_INLINE hn::Vec<F64> saturated(hn::Vec<F64> v) {
+  const F64 d;
+  const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
+  const auto low = hn::Set(d, static_cast<double>(cast_detail::kMin<D>));
+  return hn::Min(hn::Max(number, low), hn::Set(d, cast_detail::upper_bound<D, double>()));
+}
+
 /// Stores as f64 or as integers; with kStream past the cache, types of 8 bytes.
 template <DType D, bool kStream = false>
 HWY_INLINE void store_doubles(const Doubles& v, std::byte* to) {
   const F64 d;
   const hn::RebindToUnsigned<F64> u64;
-  const auto saturated = [&](hn::Vec<F64> x) HWY_ATTR {
-    const auto number = hn::IfThenElseZero(hn::Eq(x, x), x);
-    const auto low = hn::Set(d, static_cast<double>(cast_detail::kMin<D>));
-    return hn::Min(hn::Max(number, low), hn::Set(d, cast_detail::upper_bound<D, double>()));
-  };
   const auto store = [&](hn::Vec<F64> x, int64_t i) HWY_ATTR {
     if constexpr (D == DType::boolean) x = hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, 1.0));
     if constexpr (D == DType::f64) {
       put<kStream>(x, d, as<double>(to) + i);
     } else if constexpr (kBits<D> == 64) {
-      put<kStream>(long_integers<D>(saturated(x)), u64, as<uint64_t>(to) + i);
+      put<kStream>(long_integers<D>(saturated<D>(x)), u64, as<uint64_t>(to) + i);
     } else {
       // The sum rounds, and has the integer in its low bits.
       using T = std::make_unsigned_t<Storage<D>>;
-      const auto bits = hn::BitCast(u64, hn::Add(saturated(x), hn::Set(d, 0x1.8p52)));
+      const auto bits = hn::BitCast(u64, hn::Add(saturated<D>(x), hn::Set(d, 0x1.8p52)));
       store_low(u64, bits, as<T>(to) + i);
     }
   };
   store(v.low, 0);
   store(v.high, kValues / 2);
+}
+
+#if RELAYOUT_PACKS
+
+// Integers of 32 bits out of wider types, which become narrower ones by the instructions that pack and saturate.
+
+using D32 = hn::RebindToSigned<F32>;
+using Lanes = hn::Vec<D32>;
+
+/// The lower or the upper halves of lanes of 64 bits, block by block of 16 bytes, and such halves in their order.
+template <bool kUpper>
+HWY_INLINE Lanes halves(Lanes a, Lanes b) {
+  constexpr int kOf = kUpper ? 0xdd : 0x88;
+#if HWY_TARGET <= HWY_AVX2
+  return {_mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(a.raw), _mm256_castsi256_ps(b.raw), kOf))};
+#else
+  return {_mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a.raw), _mm_castsi128_ps(b.raw), kOf))};
+#endif
+}
+HWY_INLINE Lanes in_order(Lanes v) {
+#if HWY_TARGET <= HWY_AVX2
+  return {_mm256_permute4x64_epi64(v.raw, 0xd8)};
+#else
+  return v;
+#endif
+}
+
+/// Integers as values of D, where packing does not make them such.
+template <DType S, DType D, class Tag, class V>
+HWY_INLINE V saturated_for_packing(Tag d, V v) {
+  using T = hn::TFromD<Tag>;
+  using Unsigned = std::make_unsigned_t<T>;
+  const hn::RebindToUnsigned<Tag> u;
+  constexpr auto kMost =
+      std::min<Int128>(D == DType::boolean ? Int128{1} : cast_detail::kMax<D>, std::numeric_limits<T>::max());
+  if constexpr (D == DType::boolean || (!kIsSigned<S> && D != DType::u32)) {
+    // Large ones are negative here.
+    return hn::BitCast(d, hn::Min(hn::BitCast(u, v), hn::Set(u, static_cast<Unsigned>(kMost))));
+  } else if constexpr (kBits<D> == 4) {
+    return hn::Min(hn::Max(v, hn::Set(d, static_cast<T>(cast_detail::kMin<D>))), hn::Set(d, static_cast<T>(kMost)));
+  } else {
+    return v;
+  }
+}
+
+/// A register's integers of 8 or 4 bytes for D.
+template <DType S, DType D>
+HWY_INLINE Lanes lanes_of_integers(const std::byte* from) {
+  const D32 d;
+  const auto load = [&](int64_t i) HWY_ATTR { return hn::LoadU(d, as<int32_t>(from) + i); };
+  if constexpr (kBits<S> == 32) {
+    return saturated_for_packing<S, D>(d, load(0));
+  } else {
+    const auto a = load(0), b = load(kValues), low = halves<false>(a, b), high = halves<true>(a, b);
+    Lanes v;
+    if constexpr (D == DType::boolean) {
+      v = hn::Or(low, high);
+    } else if constexpr (!kIsSigned<S>) {
+      v = hn::Or(low, hn::Not(hn::VecFromMask(d, hn::Eq(high, hn::Zero(d)))));
+    } else if constexpr (D == DType::u32) {
+      const auto large = hn::VecFromMask(d, hn::Gt(high, hn::Zero(d)));
+      v = hn::AndNot(hn::ShiftRight<31>(high), hn::Or(low, large));
+    } else {
+      const auto most = hn::Xor(hn::ShiftRight<31>(high), hn::Set(d, INT32_MAX));
+      v = hn::IfThenElse(hn::Eq(hn::ShiftRight<31>(low), high), low, most);
+    }
+    return in_order(saturated_for_packing<S, D>(d, v));
+  }
+}
+
+/// The same for values, by the rules of integers().
+template <DType D>
+HWY_INLINE Lanes lanes_of_doubles(const Doubles& v) {
+  const D32 i32;
+  const F64 d;
+  if constexpr (D == DType::boolean) {
+    const auto zero = [&](hn::Vec<F64> x)
+                          HWY_ATTR { return hn::BitCast(i32, hn::VecFromMask(d, hn::Eq(x, hn::Zero(d)))); };
+    return hn::AndNot(in_order(halves<false>(zero(v.low), zero(v.high))), hn::Set(i32, 1));
+  } else if constexpr (D == DType::u32) {
+    // The sum rounds, and has the integer in its low bits.
+    const auto bits = [&](hn::Vec<F64> x)
+                          HWY_ATTR { return hn::BitCast(i32, hn::Add(saturated<D>(x), hn::Set(d, 0x1.8p52))); };
+    return in_order(halves<false>(bits(v.low), bits(v.high)));
+  } else {
+    const auto most = [&](hn::Vec<F64> x) HWY_ATTR {
+      if constexpr (kIsSigned<D>) x = hn::IfThenElseZero(hn::Eq(x, x), x);
+      if constexpr (D == DType::s4) x = hn::Max(x, hn::Set(d, static_cast<double>(cast_detail::kMin<D>)));
+      return hn::Min(hn::Set(d, cast_detail::upper_bound<D, double>()), x).raw;
+    };
+#if HWY_TARGET <= HWY_AVX2
+    const __m128i low = _mm256_cvtpd_epi32(most(v.low)), high = _mm256_cvtpd_epi32(most(v.high));
+    return {_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)};
+#else
+    return {_mm_unpacklo_epi64(_mm_cvtpd_epi32(most(v.low)), _mm_cvtpd_epi32(most(v.high)))};
+#endif
+  }
+}
+
+/// Stores integers of 32 bits as D, saturated.
+template <DType D>
+HWY_INLINE void store_lanes(Lanes v, std::byte* to) {
+  using T = Storage<D>;
+  const hn::Rebind<T, D32> stored;
+  // Highway makes bytes of these by way of 2 bytes, of which it drops the highest bit.
+  if constexpr (D == DType::u8) v = hn::Min(v, hn::Set(D32(), 255));
+  if constexpr (sizeof(T) == 4)
+    hn::StoreU(hn::BitCast(stored, v), stored, as<T>(to));
+  else
+    hn::StoreU(hn::DemoteTo(stored, v), stored, as<T>(to));
+}
+
+/// Packs integers of 2 bytes of two registers to bytes.
+template <DType S, DType D>
+HWY_INLINE Bytes pack_bytes(const std::byte* from) {
+  constexpr bool kSigned = std::is_signed_v<Storage<D>>;
+  const Wide<int16_t> d;
+  const auto part = [&](int64_t i)
+                        HWY_ATTR { return saturated_for_packing<S, D>(d, hn::LoadU(d, as<int16_t>(from) + i)).raw; };
+  const auto low = part(0), high = part(HWY_LANES(int16_t));
+#if HWY_TARGET <= HWY_AVX2
+  const __m256i v = kSigned ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+  return {_mm256_permute4x64_epi64(v, 0xd8)};
+#else
+  return {kSigned ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high)};
+#endif
+}
+
+#endif
+
+/// Loads integers of 8 bytes as f32 for types in which magnitudes from 2^17 on overflow.
+template <DType S>
+HWY_INLINE Values load_saturated(const std::byte* from) {
+  const auto saturated = [](auto d, auto v) HWY_ATTR {
+    v = hn::Min(v, hn::Set(d, 0x20000));
+    if constexpr (kIsSigned<S>) v = hn::Max(v, hn::Set(d, -0x20000));
+    return v;
+  };
+#if RELAYOUT_PACKS
+  return hn::ConvertTo(F32(), saturated(D32(), lanes_of_integers<S, DType::s32>(from)));
+#else
+  const hn::Rebind<Storage<S>, F64> d;
+  const hn::RebindToSigned<F32> i32;
+  const auto part = [&](int64_t i)
+                        HWY_ATTR { return hn::BitCast(i32, saturated(d, hn::LoadU(d, as<Storage<S>>(from) + i))); };
+  const auto low = part(0), high = part(kValues / 2);
+  return hn::ConvertTo(F32(), hn::ConcatEven(i32, high, low));
+#endif
 }
 
 }  // namespace
