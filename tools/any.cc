@@ -140,7 +140,7 @@ std::string listed_text(const Graph& g, const Listed& one) {
   return out + table(rows) + "\n" + verdict_text(node, one);
 }
 
-Json json_of(const Graph& g, const Listed& one) {
+Json listed_json(const Graph& g, const Listed& one) {
   const graph::Node& node = g.node(one.node);
   const PrimitiveChoice* any = one.by_any();
   const auto expression = [](const Implementation& implementation, const Operand& operand) {
@@ -181,7 +181,7 @@ int run_any(const AnyOptions& options, bool json) {
   write_warnings(planner.warnings());
   if (json) {
     Json primitives = Json::array();
-    for (const Listed& one : all) primitives.push_back(json_of(g, one));
+    for (const Listed& one : all) primitives.push_back(listed_json(g, one));
     write_stdout(json_text({{"backend", planner.backend().name()},
                             {"threads", planner.backend().threads()},
                             {"cost", options.plan.cost},

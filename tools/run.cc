@@ -168,7 +168,7 @@ void write_outputs(const RunOptions& options, const Graph& graph, const std::vec
   });
 }
 
-void check_outputs(const RunOptions& options, const Graph& graph) {
+void check_output_file(const RunOptions& options, const Graph& graph) {
   if (!options.out) return;
   check_output_path(*options.out);
   const std::optional<FileFormat> format = format_of_path(*options.out);
@@ -297,7 +297,7 @@ int run_model(const RunOptions& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
   const Graph graph = load_model(options.model);
-  check_outputs(options, graph);
+  check_output_file(options, graph);
   Planner planner(graph, options.plan);
   std::optional<graph::LayoutPlan> plan;
   if (options.plan_file) plan = read_plan(*options.plan_file, graph, options.model.training, planner.backend());
