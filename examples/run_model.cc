@@ -121,6 +121,7 @@ int main(int argc, char** argv) try {
   }
   graph::Graph g = argc > 1 ? read_model(argv[1]) : small_network();
   graph::simplify(g);
+  graph::fuse(g);
 
   const auto backend = execute::onednn_backend();
   const execute::Calibrated machine = execute::calibrate(*backend);

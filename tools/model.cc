@@ -12,6 +12,7 @@
 #include "relayout/graph/models/models.h"
 #include "relayout/graph/onnx/onnx.h"
 #include "relayout/graph/passes/backward.h"
+#include "relayout/graph/passes/fuse.h"
 #include "relayout/graph/passes/simplify.h"
 
 namespace relayout::tools {
@@ -107,7 +108,10 @@ Graph load_model(const ModelFlags& flags) {
   if (flags.training == kTrainingStep) {
     from_data([&] { graph::append_training(graph); });
   } else {
-    from_data([&] { graph::simplify(graph); });
+    from_data([&] {
+      graph::simplify(graph);
+      graph::fuse(graph);
+    });
     std::ranges::for_each(graph.inputs, row_major);
     std::ranges::for_each(graph.outputs, row_major);
   }

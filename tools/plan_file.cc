@@ -9,6 +9,7 @@
 #include <map>
 
 #include "relayout/execute/run/order.h"
+#include "relayout/graph/ir/post_ops.h"
 #include "relayout/graph/plan/validate.h"
 #include "tools/model.h"
 
@@ -96,6 +97,15 @@ std::vector<Copy> read_copies(const JsonItem& copies, const Graph& graph, const 
   return out;
 }
 
+/// Refuses a primitive whose post-ops are not the node's.
+void compare_post_ops(const JsonItem& primitive, const graph::Node& node) {
+  const FileJson want = FileJson::parse(post_ops_json(node).dump());
+  const FileJson is = primitive.has("post_ops") ? primitive["post_ops"].json : FileJson::array();
+  if (is == want) return;
+  wrong(fmt::format("it was made for another model: primitive {} has the post-ops {}, but {} in the model",
+                    in_quotes(node.name), escaped(is.dump(), 400), escaped(want.dump(), 400)));
+}
+
 /// Reads the primitives. They must be the model's by name, kind and pass, because the plan of another model with equal
 /// shapes would pass all other checks.
 std::vector<graph::PlannedNode> read_primitives(const JsonItem& primitives, const Graph& graph) {
@@ -109,6 +119,7 @@ std::vector<graph::PlannedNode> read_primitives(const JsonItem& primitives, cons
         wrong(fmt::format("it was made for another model: primitive {} has the {} {}, but {} in the model", out.size(),
                           key, in_quotes(primitive[key].text()), in_quotes(std::string(want))));
       }
+      compare_post_ops(primitive, node);
     }
     graph::PlannedNode& node = out.emplace_back();
     node.implementation = primitive["implementation"].text();
@@ -171,6 +182,24 @@ void find_implementations(LayoutPlan& plan, const Graph& graph, const graph::Bac
 Json operands_json(const std::vector<CopyId>& copies) {
   Json out = Json::array();
   for (CopyId id : copies) out.push_back(id == kNone ? Json() : Json(id));
+  return out;
+}
+
+Json post_ops_json(const graph::Node& node) {
+  Json out = Json::array();
+  for (const graph::PostOp& op : node.post_ops) {
+    Json& json =
+        out.emplace_back(Json{{"name", escaped(op.name)}, {"kind", name(graph::kind_of(op))}, {"src", op.src}});
+    if (const auto* eltwise = std::get_if<graph::EltwiseAttributes>(&op.function)) {
+      json["algorithm"] = name(eltwise->algorithm);
+      json["alpha"] = eltwise->alpha;
+      json["beta"] = eltwise->beta;
+    } else if (const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function)) {
+      json["algorithm"] = name(binary->algorithm);
+    } else {
+      json["scales"] = std::get<graph::SumAttributes>(op.function).scales;
+    }
+  }
   return out;
 }
 

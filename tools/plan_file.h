@@ -5,7 +5,8 @@
 //                  [extent, stride], innermost first), "offset", and where they apply "from" (the copy that a reorder
 //                  makes it from), "view_of" (the copy whose memory it shares), "reason"
 //     "primitives" a list; each has "name", "kind", "pass", "implementation", "src" and "dst" (numbers of copies; null
-//                  where an operand is absent)
+//                  where an operand is absent); where it has any, "post_ops": "name", "kind", "src" (numbers of
+//                  values, see PostOp), and "algorithm", "alpha", "beta" or "scales"
 //     "inputs", "outputs"  numbers of copies
 //     "training"   false, "forward" (the forward pass as training runs it) or "step" (with the backward pass). Older
 //                  files have true, which is "step" where there are backward primitives, else "forward"
@@ -19,6 +20,8 @@ namespace relayout::tools {
 
 /// "tensors", "copies", "inputs" and "outputs".
 Json copies_json(const graph::Graph& graph, const graph::LayoutPlan& plan, const std::vector<std::string>& names);
+/// A node's "post_ops".
+Json post_ops_json(const graph::Node& node);
 /// The copies that a node reads or writes, as "src" and "dst" have them.
 Json operands_json(const std::vector<graph::CopyId>& copies);
 

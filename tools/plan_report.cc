@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "relayout/graph/ir/post_ops.h"
 #include "tools/certificate_json.h"
 #include "tools/plan_file.h"
 
@@ -89,7 +90,11 @@ class ReportWriter {
   }
 
   std::string text() const {
-    std::string out = bold("Primitives") + "\n" + table(primitive_rows()) + "\n" + bold("Reorders") + "\n";
+    std::string out = bold("Primitives") + "\n" + table(primitive_rows()) + "\n";
+    if (const auto post_ops = post_op_rows(); post_ops.size() > 1) {
+      out += bold("Post-ops") + "\n" + table(post_ops) + "\n";
+    }
+    out += bold("Reorders") + "\n";
     const auto rows = reorder_rows();
     out += rows.size() > 1 ? table(rows) : "  none\n";
     out += legend(out);
@@ -158,6 +163,7 @@ class ReportWriter {
                 {"layouts", std::move(layouts)},
                 {"src", operands_json(planned.src)},
                 {"dst", operands_json(planned.dst)}};
+    if (!node.post_ops.empty()) out["post_ops"] = post_ops_json(node);
     if (planned.rounds_more) out["rounds_more"] = true;
     return out;
   }
@@ -192,6 +198,19 @@ class ReportWriter {
       add(planned.dst);
       rows.push_back({escaped(graph_.nodes[n].name, 40), std::string(name(graph_.nodes[n].kind)),
                       planned.implementation, layouts.substr(1)});
+    }
+    return rows;
+  }
+
+  /// What primitives do beside, in the same pass over memory.
+  std::vector<std::vector<std::string>> post_op_rows() const {
+    std::vector<std::vector<std::string>> rows = {{"primitive", "then", "node"}};
+    for (const graph::Node& node : graph_.nodes) {
+      for (const graph::PostOp& op : node.post_ops) {
+        const bool first = &op == &node.post_ops.front();
+        rows.push_back(
+            {first ? escaped(node.name, 40) : "", std::string(graph::function_name(op)), escaped(op.name, 60)});
+      }
     }
     return rows;
   }

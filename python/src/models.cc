@@ -154,6 +154,7 @@ class PlannedModel {
     warnings_ = std::move(read.warnings);
     graph_ = std::move(read.graph);
     graph::simplify(graph_);
+    graph::fuse(graph_);
     const auto backend = execute::onednn_backend();
     const execute::Calibrated machine =
         known ? execute::calibrate(*backend, {.known = known}) : measured_machine(*backend, work);

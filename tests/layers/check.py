@@ -52,6 +52,7 @@ INSIDERS = {
                "relayout/execute/run/plan_tensors.h",  # `plan --tune` times plans
                "relayout/io/descriptor.h",  # standard output by system calls
                "relayout/io/pages.h",  # `compare` reads files slab by slab
+               "relayout/graph/ir/post_ops.h",  # what a saved plan says of post-ops
                "relayout/graph/models/models.h",  # models by name
                "relayout/graph/plan/validate.h"},  # `check`
     # Benchmarks measure parts of the library that it does not offer to users, and compare with them.

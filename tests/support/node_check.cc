@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <iostream>
+#include <limits>
 
 #include "relayout/core/format.h"
 #include "relayout/cpu/reorder.h"
@@ -153,12 +154,15 @@ void expect_values(const Buffer& destination, const Values& expected, DType type
                    const std::string& what) {
   const Values got = destination.values();
   double largest = 0;
-  for (double value : expected) largest = std::max(largest, std::fabs(value));
+  for (double value : expected) {
+    if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
+  }
   const double unit = is_floating(type) ? rounding_of(type) : 0;
   const double tolerance =
       std::max(largest, 1e-3) * (options.relative + 2 * unit + options.terms * 1e-7) + (is_floating(type) ? 0 : 1);
   for (std::size_t k = 0; k < got.size(); ++k) {
     if (std::isfinite(got[k]) && std::fabs(got[k] - expected[k]) <= tolerance) continue;
+    if (std::isnan(expected[k]) ? std::isnan(got[k]) : std::isinf(expected[k]) && got[k] == expected[k]) continue;
     ADD_FAILURE() << what << " element " << k << " is " << got[k] << ", expected " << expected[k] << " within "
                   << tolerance;
     break;
@@ -179,6 +183,9 @@ Values NodeCheck::values_for(const Graph& graph, const Node& node, std::size_t i
     if (is_integer(tensor.dtype)) {
       value = static_cast<double>(random_.between(kind(tensor.dtype) == DTypeKind::unsigned_integer ? 0 : -128,
                                                   kind(tensor.dtype) == DTypeKind::unsigned_integer ? 255 : 127));
+    } else if (options.special && random_.one_in(12)) {
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      value = random_.of({std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity, 1e-42, -1e-42, -0.0, 0.0});
     } else {
       value = random_.real(low, high);
     }

@@ -43,6 +43,8 @@ struct CheckOptions {
   double terms = 1;
   /// A further error that is allowed, relative to the largest result.
   double relative = 2e-6;
+  /// Whether floating sources also have NaN, infinities, the least numbers and -0.
+  bool special = false;
   /// The range of values of single sources, by operand.
   std::map<std::size_t, std::pair<double, double>> ranges{};
   /// The values of sources that are not random, by operand.

@@ -8,9 +8,12 @@
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/operands.h"
 #include "relayout/execute/onednn/performance.h"
+#include "relayout/execute/onednn/post_ops.h"
 #include "relayout/execute/own/own.h"
+#include "relayout/execute/own/post_ops.h"
 #include "relayout/execute/run/openmp.h"
 #include "relayout/graph/ir/ops.h"
+#include "relayout/graph/ir/post_ops.h"
 #include "relayout/graph/plan/cost_key.h"
 
 namespace relayout::execute {
@@ -120,13 +123,20 @@ class OneDnnBackend : public Backend {
     std::vector<Implementation> out;
     walk(graph, node, forward, attempts(graph, node, bare, lead_of(node, forward)),
          [&](const Found& found, Layouts layouts, const Opaques& opaque) {
-           if (!satisfies(layouts, opaque, bare)) return false;
+           if (!satisfies(layouts, opaque, bare) || forgets_nan(graph, node, found.desc.impl_info_str())) return false;
            for (std::size_t i = 0; i < layouts.size(); ++i) {
              if (requests[i]) layouts[i] = moved(*layouts[i], requests[i]->offset0());
            }
-           add(out, made(node, found.desc.impl_info_str(), layouts, opaque, found.winograd));
+           add(out, made(node, name_with_post_ops(node, found.desc.impl_info_str()), layouts, opaque, found.winograd));
            return false;
          });
+    if (has_post_ops_behind(node)) {
+      const std::vector<LayoutRequest> own(requests.begin(), requests.begin() + std::ssize(node.src) - post(node));
+      for (Implementation& each :
+           with_post_ops(graph, node, implementations(written_apart(graph, node), 0, own, dst, nullptr), requests)) {
+        add(out, std::move(each));
+      }
+    }
     add_whole(graph, node, forward, out);
     for (Implementation& own : own_implementations(graph, node, requests)) add(out, std::move(own));
     std::stable_partition(out.begin(), out.end(), [](const Implementation& i) { return !i.reference; });
@@ -145,6 +155,11 @@ class OneDnnBackend : public Backend {
       return make_whole(graph, node, implementation, forward_implementation);
     }
     if (is_own(implementation.name)) return make_own(graph, node, implementation, threads_);
+    if (is_with_post_ops(implementation)) {
+      const Graph apart = written_apart(graph, node);
+      return make_with_post_ops(make(apart, 0, without_post_ops(node, implementation), nullptr, nullptr), graph, node,
+                                implementation, threads_);
+    }
     const Found found = find(graph, node, implementation, forward_implementation);
     if (!found) {
       throw unmade(node, implementation);
@@ -167,6 +182,9 @@ class OneDnnBackend : public Backend {
   void reorder(const Graph& graph, NodeId id, const Implementation& implementation, std::size_t operand, void* src,
                void* dst, bool into) const {
     const Node& node = graph.node(id);
+    if (is_with_post_ops(implementation)) {
+      return reorder(written_apart(graph, node), 0, without_post_ops(node, implementation), operand, src, dst, into);
+    }
     const ThreadScope scope(threads_);
     const Found found = find(graph, node, implementation, nullptr);
     if (!found || !implementation.opaque_src(operand)) throw unmade(node, implementation);
@@ -203,6 +221,8 @@ class OneDnnBackend : public Backend {
     return from_zero({forward->src[0]})[0];
   }
 
+  static std::ptrdiff_t post(const Node& node) { return static_cast<std::ptrdiff_t>(node.post_sources); }
+
   static Implementation made(const Node& node, std::string name, const Layouts& layouts, const Opaques& opaque = {},
                              bool winograd = false) {
     const auto middle = layouts.begin() + static_cast<std::ptrdiff_t>(node.src.size());
@@ -231,8 +251,9 @@ class OneDnnBackend : public Backend {
     for (const Implementation& implementation : before) {
       const Layouts layouts = joined(implementation.src, implementation.dst), bare = from_zero(layouts);
       if (!implementation.reference || !takes_whole(node, bare)) continue;
-      auto is_faster = [](const Found& found, const Layouts&, const Opaques&) {
-        return !is_reference(found.desc.impl_info_str());
+      auto is_faster = [&](const Found& found, const Layouts&, const Opaques&) {
+        const std::string_view name = found.desc.impl_info_str();
+        return !is_reference(name) && !forgets_nan(graph, node, name);
       };
       if (walk(graph, node, forward, {bare}, is_faster, true)) add(list, made(node, whole_name(node), layouts));
     }
@@ -269,6 +290,8 @@ class OneDnnBackend : public Backend {
   template <typename Visit>
   bool walk(const Graph& graph, const Node& node, const Implementation* forward, const std::vector<Layouts>& list,
             Visit&& visit, bool whole = false) const {
+    const bool post_ops = !node.post_ops.empty();
+    if (post_ops && !has_post_ops_behind(node)) return false;
     Maker maker{engine_, {}};
     maker.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     Found hint;
@@ -278,11 +301,16 @@ class OneDnnBackend : public Backend {
       maker.hint = &hint.desc;
     }
     for (const bool winograd : {false, true}) {
-      if (winograd && !may_use_winograd(graph, node)) break;
+      if (winograd && (post_ops || !may_use_winograd(graph, node))) break;
       for (const Layouts& attempt : list) {
         if (winograd && attempt[1]) continue;  // weights of a layout are not transformed
         const std::optional<OperandDescs> descs = descriptors(graph, node, attempt, whole);
         if (!descs) continue;
+        if (post_ops) {
+          const std::optional<LibraryPostOps> ops = library_post_ops(graph, node, attempt);
+          if (!ops) continue;
+          maker.attr.set_post_ops(ops->ops);
+        }
         Found found;
         try {
           found = create({graph, node, *descs, maker, winograd});
@@ -294,7 +322,8 @@ class OneDnnBackend : public Backend {
         do {
           Opaques opaque;
           const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc, name(), opaque);
-          if (!layouts || is_faulty(graph, node, found.desc.impl_info_str(), *layouts)) continue;
+          const std::string_view name_of = found.desc.impl_info_str();
+          if (!layouts || is_faulty(graph, node, name_of, *layouts) || (post_ops && is_reference(name_of))) continue;
           if (hint && !continues(node, found.desc, hint.desc)) continue;
           if (visit(found, *layouts, opaque)) return true;
         } while (found.next());
@@ -343,7 +372,7 @@ class OneDnnBackend : public Backend {
     walk(graph, node, forward, attempts_for(graph, node, requests),
          [&](const Found& found, const Layouts& layouts, const Opaques& opaque) {
            if (layouts != planned || opaque != wanted.opaque) return false;
-           const std::string_view name = found.desc.impl_info_str();
+           const std::string name = name_with_post_ops(node, found.desc.impl_info_str());
            const bool is_wanted = wanted.name == name, reference = is_reference(name);
            if (!out || is_wanted || (out_is_reference && !reference)) {
              out = copy_of(found);

@@ -5,7 +5,10 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/onednn/faults.h"
+#include "relayout/execute/onednn/post_ops.h"
+#include "relayout/execute/own/least_windows.h"
 #include "relayout/execute/own/padding.h"
+#include "relayout/execute/own/undefined_rows.h"
 #include "relayout/execute/run/aligned.h"
 #include "relayout/execute/run/openmp.h"
 
@@ -34,7 +37,7 @@ class PrimitiveExecutable : public Executable {
       const bool is_src = i < node.src.size();
       const int arg = is_src ? args.src[i] : args.dst[i - node.src.size()];
       Slot slot;
-      if (operand(node, i) != kNone) {
+      if (operand(node, i) != kNone && arg != 0) {
         slot.memory = dnnl::memory(desc.query_md(dnnl::query::exec_arg_md, arg), engine, DNNL_MEMORY_NONE);
         slot.offset = layouts[i]->offset0() * bits(graph.tensor(operand(node, i)).dtype) / 8;
         pass(arg, slot.memory);
@@ -52,6 +55,9 @@ class PrimitiveExecutable : public Executable {
       if (is_src || !layouts[i] || !leaves_padding) continue;
       paddings_.push_back({i - node.src.size(), ZeroPadding(*layouts[i], graph.tensor(operand(node, i)).dtype)});
     }
+    if (!node.post_ops.empty()) add_post_ops(engine, graph, node, layouts);
+    if (LeastWindows::concern(graph, node)) least_windows_.emplace(graph, node, *layouts[0], *layouts[1]);
+    if (UndefinedRows::concern(graph, node)) undefined_rows_.emplace(graph, node, *layouts[0], *layouts[1]);
     add_scratchpad(desc.scratchpad_desc(), engine);
     for (int arg : unused_results(graph, node)) {
       add_own(arg, desc.query_md(dnnl::query::exec_arg_md, arg), engine);
@@ -77,11 +83,15 @@ class PrimitiveExecutable : public Executable {
     }
     for (std::size_t i = 0; i < src_.size(); ++i) src_[i].set(const_cast<void*>(src[i]));
     for (std::size_t i = 0; i < dst_.size(); ++i) dst_[i].set(dst[i]);
+    for (const auto& [i, slot] : post_sources_) slot.set(const_cast<void*>(src[i]));
     for (const auto& [i, zeros] : zeros_) cpu::run(zeros, &kZero, dst[i], run_options(threads_));
+    const bool undefined = undefined_rows_ && undefined_rows_->may_be_in(src[0]);
     const dnnl_status_t status =
         dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(args_.size()), args_.data());
     if (status != dnnl_success) throw failure(node_, "execution failed with status " + std::to_string(status));
     stream_.wait();
+    if (undefined) undefined_rows_->run(src[0], dst[0]);
+    if (least_windows_) least_windows_->run(src[0], dst[0]);
     for (const auto& [i, padding] : paddings_) padding.run(dst[i]);
   }
 
@@ -106,6 +116,19 @@ class PrimitiveExecutable : public Executable {
   /// Whether the library adds to a destination: backward cells add to the gradients of their weights and bias.
   static bool adds_to(const Node& node, std::size_t dst) {
     return node.kind == graph::Kind::rnn && !node.forward() && dst >= 3;
+  }
+
+  /// The sources that post-ops read.
+  void add_post_ops(const dnnl::engine& engine, const Graph& graph, const Node& node, const Layouts& layouts) {
+    const std::optional<LibraryPostOps> post_ops = library_post_ops(graph, node, layouts);
+    if (!post_ops) throw failure(node, "no post-ops in the layouts that are planned");
+    for (const auto& [arg, i] : post_ops->operands) {
+      const DType dtype = graph.tensor(node.src[i]).dtype;
+      post_sources_.push_back({i,
+                               {dnnl::memory(descriptor(*layouts[i], dtype).value(), engine, DNNL_MEMORY_NONE),
+                                layouts[i]->offset0() * bits(dtype) / 8}});
+      pass(arg, post_sources_.back().second.memory);
+    }
   }
 
   void pass(int arg, const dnnl::memory& memory) { args_.push_back({arg, memory.get()}); }
@@ -185,9 +208,13 @@ class PrimitiveExecutable : public Executable {
   Node node_;
   static constexpr float kZero = 0;
   std::vector<Slot> src_{}, dst_{};
+  /// By post-op with a source: the number of that source.
+  std::vector<std::pair<std::size_t, Slot>> post_sources_{};
   /// Plans that write zeros to the destinations to which the library adds, before a run.
   std::vector<std::pair<std::size_t, Plan>> zeros_{};
   std::vector<std::pair<std::size_t, ZeroPadding>> paddings_{};
+  std::optional<LeastWindows> least_windows_{};
+  std::optional<UndefinedRows> undefined_rows_{};
   std::vector<std::pair<int, dnnl::memory>> own_{};
   dnnl::memory workspace_{}, scratchpad_{};
   Buffer own_scratchpad_{};

@@ -11,6 +11,7 @@
 namespace relayout::execute {
 
 using graph::BinaryAlgorithm;
+using graph::EltwiseAlgorithm;
 using graph::Graph;
 using graph::Kind;
 using graph::Node;
@@ -46,6 +47,43 @@ bool is_reference(std::string_view name) {
     if (!(at > 0 && is_letter(at - 1)) && !is_letter(at + 3)) return true;
   }
   return false;
+}
+
+bool forgets_nan(const graph::EltwiseAttributes& attributes) {
+  switch (attributes.algorithm) {
+    case EltwiseAlgorithm::relu:
+    case EltwiseAlgorithm::relu_dst: return attributes.alpha == 0;
+    case EltwiseAlgorithm::bounded_relu:
+    case EltwiseAlgorithm::clip:
+    case EltwiseAlgorithm::clip_v2:
+    case EltwiseAlgorithm::clip_v2_dst:
+    case EltwiseAlgorithm::exp:
+    case EltwiseAlgorithm::exp_dst:
+    case EltwiseAlgorithm::log: return true;
+    default: return false;
+  }
+}
+
+bool forgets_nan(const Graph& graph, const Node& node, std::string_view name) {
+  if (!node.forward() || !is_floating(graph.tensor(node.dst[0]).dtype)) return false;
+  switch (node.kind) {
+    case Kind::eltwise: {
+      // The reference gives 0 for the logistic function of a negative NaN.
+      const auto& attributes = node.as<graph::EltwiseAttributes>();
+      const bool logistic =
+          attributes.algorithm == EltwiseAlgorithm::logistic || attributes.algorithm == EltwiseAlgorithm::logistic_dst;
+      return forgets_nan(attributes) || (logistic && is_reference(name));
+    }
+    case Kind::binary: return node.as<graph::BinaryAttributes>().algorithm >= BinaryAlgorithm::max;
+    case Kind::reduction: return node.as<graph::ReductionAttributes>().algorithm <= graph::ReductionAlgorithm::min;
+    case Kind::pooling: {
+      // A window passes over NaN, a global pooling does not.
+      const auto& attributes = node.as<graph::PoolingAttributes>();
+      return node.pass == graph::Pass::forward_inference && attributes.kernel.empty() &&
+             attributes.algorithm == graph::PoolingAlgorithm::max;
+    }
+    default: return false;
+  }
 }
 
 bool is_faulty(const Graph& graph, const Node& node, std::string_view name, const Layouts& layouts) {

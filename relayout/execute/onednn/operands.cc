@@ -89,6 +89,7 @@ Layouts spelled_as(const Layouts& layouts, Spelling spelling) {
 /// Whether oneDNN may be asked to choose this operand's layout.
 bool may_be_any(const Graph& graph, const Node& node, std::size_t i) {
   if (is_presented(graph, node, i) || graph.tensor(operand(node, i)).dims.size() < 2) return false;
+  if (i >= node.own_sources() && i < node.src.size()) return false;  // of post-ops
   return compute_bound(node.kind) || i >= node.src.size();
 }
 
@@ -121,7 +122,7 @@ TensorId operand(const Node& node, std::size_t i) {
 }
 
 bool is_presented(const Graph& graph, const Node& node, std::size_t i) {
-  if (node.kind == Kind::matmul) return i == 2 && i < node.src.size();
+  if (node.kind == Kind::matmul) return i == 2 && i < node.own_sources();
   if (node.kind != Kind::layer_normalization) return false;
   return graph.tensor(operand(node, i)).dims.size() == 1 || as_vectors(graph, node);
 }

@@ -8,8 +8,6 @@ using graph::BinaryAlgorithm;
 using graph::EltwiseAlgorithm;
 using graph::ReductionAlgorithm;
 
-namespace {
-
 std::optional<Eltwise> eltwise_of(const graph::EltwiseAttributes& a) {
   using From = EltwiseAlgorithm;
   using To = dnnl::algorithm;
@@ -52,6 +50,8 @@ dnnl::algorithm binary_algorithm(BinaryAlgorithm algorithm) {
       dnnl::algorithm::binary_lt,  dnnl::algorithm::binary_eq,  dnnl::algorithm::binary_ne};
   return kAlgorithms[static_cast<std::size_t>(algorithm)];
 }
+
+namespace {
 
 dnnl::algorithm reduction_algorithm(ReductionAlgorithm algorithm) {
   static constexpr dnnl::algorithm kAlgorithms[] = {dnnl::algorithm::reduction_max,

@@ -84,7 +84,7 @@ Arguments arguments(const graph::Graph&, const Node& node) {
   out.src.resize(node.src.size());
   out.dst.resize(node.dst.size());
   for (std::size_t i = 0; i < node.src.size(); ++i) {
-    if (node.src[i] == kNone) out.src[i] = 0;
+    if (node.src[i] == kNone || i >= node.own_sources()) out.src[i] = 0;
   }
   for (std::size_t i = 0; i < node.dst.size(); ++i) {
     if (node.dst[i] == kNone) out.dst[i] = 0;

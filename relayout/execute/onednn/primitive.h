@@ -18,7 +18,7 @@ struct OperandDescs {
 /// The number of a recurrent layer's projection among its sources, and of its gradient among the destinations.
 inline constexpr std::size_t kRnnProjection = 6;
 
-/// The argument of execution (DNNL_ARG_...) that each operand is; 0 for absent operands.
+/// The argument of execution (DNNL_ARG_...) that each operand is; 0 for absent operands and those of post-ops alone.
 struct Arguments {
   std::vector<int> src, dst;
 };
@@ -42,9 +42,9 @@ struct Request {
   bool winograd = false;
 
   /// Descriptors of operands; empty for absent ones.
-  dnnl::memory::desc src(std::size_t i) const { return i < descs.src.size() ? descs.src[i] : dnnl::memory::desc(); }
+  dnnl::memory::desc src(std::size_t i) const { return i < node.own_sources() ? descs.src[i] : dnnl::memory::desc(); }
   dnnl::memory::desc dst(std::size_t i) const { return i < descs.dst.size() ? descs.dst[i] : dnnl::memory::desc(); }
-  bool has_src(std::size_t i) const { return i < node.src.size() && node.src[i] != graph::kNone; }
+  bool has_src(std::size_t i) const { return i < node.own_sources() && node.src[i] != graph::kNone; }
   bool has_dst(std::size_t i) const { return i < node.dst.size() && node.dst[i] != graph::kNone; }
   /// The dims of the operand's tensor.
   const Dims& src_dims(std::size_t i) const { return graph.tensor(node.src[i]).dims; }
@@ -58,6 +58,11 @@ struct Request {
 /// The primitive descriptor; empty if the library has none for these attributes or descriptors. Throws dnnl::error if
 /// the library rejects them as wrong arguments.
 Found create(const Request& request);
+
+/// The library's algorithm; nothing if it has none.
+std::optional<Eltwise> eltwise_of(const graph::EltwiseAttributes& attributes);
+/// Of all algorithms but pow.
+dnnl::algorithm binary_algorithm(graph::BinaryAlgorithm algorithm);
 
 // The functions of the families, which create() calls.
 Found create_convolution(const Request& request);

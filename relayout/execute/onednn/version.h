@@ -90,6 +90,8 @@ inline std::optional<Eltwise> eltwise_by_version(const graph::EltwiseAttributes&
   }
 }
 
+inline void append_eltwise(dnnl::post_ops& ops, const Eltwise& e) { ops.append_eltwise(e.algorithm, e.alpha, e.beta); }
+
 template <typename Arg>
 std::tuple<const Arg&> expanded(const Arg& arg) {
   return arg;
@@ -222,6 +224,10 @@ inline std::optional<Eltwise> eltwise_by_version(const graph::EltwiseAttributes&
     case graph::EltwiseAlgorithm::hardswish: return Eltwise{dnnl::algorithm::eltwise_hardswish};
     default: return std::nullopt;
   }
+}
+
+inline void append_eltwise(dnnl::post_ops& ops, const Eltwise& e) {
+  ops.append_eltwise(1, e.algorithm, e.alpha, e.beta);
 }
 
 template <typename Arg>

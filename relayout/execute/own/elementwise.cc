@@ -1,7 +1,8 @@
 // Nodes that compute each element from those at the same index, as programs of element functions (elementwise/):
-// eltwise forward, binary and sum, of all types but integers of 64 bits, in any layouts. Dims of extent 1 of a source
-// repeat.
+// eltwise forward, binary and sum with their post-ops, of all types but integers of 64 bits, in any layouts. Dims of
+// extent 1 of a source repeat.
 #include <algorithm>
+#include <numeric>
 
 #include "relayout/execute/own/elementwise/program.h"
 
@@ -24,49 +25,79 @@ bool fits(DType dtype) { return bits(dtype) >= 8 && dtype != DType::s64 && dtype
 /// Whether f32 does not hold all values of the type.
 bool needs_double(DType dtype) { return dtype == DType::f64 || dtype == DType::s32 || dtype == DType::u32; }
 
+/// Translates functions of elements into a program. Values have the numbers of PostOp::src.
 template <typename T>
-LaneProgram<T> binary_program(const OwnRequest& r) {
-  const BinaryAlgorithm algorithm = r.node.as<graph::BinaryAttributes>().algorithm;
-  const bool whole = algorithm == BinaryAlgorithm::div && !is_floating(r.dst_tensor().dtype);
-  return {{whole ? lanes<T>().whole_quotient : lanes<T>().of(algorithm), {0, 1}}};
-}
+class ProgramMaker {
+ public:
+  /// `sources` are those of the program; `whole` says whether the values are whole numbers.
+  ProgramMaker(std::size_t sources, bool whole) : whole_(whole), sources_(static_cast<int>(sources)), values_(sources) {
+    std::iota(values_.begin(), values_.end(), 0);
+  }
+
+  /// Each of these appends the steps of one function; its result is the next value.
+  void add(const graph::EltwiseAttributes& a, const std::vector<int>& src) {
+    auto function = lanes<T>().of(a.algorithm);
+    if (a.algorithm == EltwiseAlgorithm::pow && a.beta == -1) function = lanes<T>().reciprocal;
+    const int x = value(src[0]);
+    append({function, {x, x}, static_cast<T>(a.alpha), static_cast<T>(a.beta)});
+  }
+  void add(const graph::BinaryAttributes& a, const std::vector<int>& src) {
+    const bool quotient = a.algorithm == BinaryAlgorithm::div && whole_;
+    append({quotient ? lanes<T>().whole_quotient : lanes<T>().of(a.algorithm), {value(src[0]), value(src[1])}});
+  }
+  /// ((s0 a0 + s1 a1) + s2 a2) + ...
+  void add(const graph::SumAttributes& a, const std::vector<int>& src) {
+    const auto scale = [&](std::size_t i) { return static_cast<T>(i < a.scales.size() ? a.scales[i] : 1); };
+    int so_far = value(src[0]);
+    if (scale(0) != 1 || src.size() == 1) {
+      so_far = step({lanes<T>().of(EltwiseAlgorithm::linear), {so_far, so_far}, scale(0), 0});
+    }
+    for (std::size_t i = 1; i < src.size(); ++i) {
+      so_far = step({lanes<T>().add_scaled, {so_far, value(src[i])}, scale(i)});
+    }
+    values_.push_back(so_far);
+  }
+
+  /// Empty if there is no function for one of the steps.
+  LaneProgram<T> program() {
+    const auto missing = [](const LaneStep<T>& step) { return step.function == nullptr; };
+    if (std::ranges::any_of(program_, missing)) program_.clear();
+    return std::move(program_);
+  }
+
+ private:
+  int value(int number) const { return values_[static_cast<std::size_t>(number)]; }
+  int step(const LaneStep<T>& step) {
+    program_.push_back(step);
+    return sources_ + static_cast<int>(program_.size()) - 1;
+  }
+  void append(const LaneStep<T>& step_of) { values_.push_back(step(step_of)); }
+
+  bool whole_;
+  int sources_;
+  std::vector<int> values_;  // by number, as the program counts sources and steps
+  LaneProgram<T> program_{};
+};
 
 template <typename T>
-LaneProgram<T> eltwise_program(const OwnRequest& r) {
-  const auto& a = r.node.as<graph::EltwiseAttributes>();
-  LaneStep<T> step{lanes<T>().of(a.algorithm), {0, 0}, static_cast<T>(a.alpha), static_cast<T>(a.beta)};
-  if (a.algorithm == EltwiseAlgorithm::pow && a.beta == -1) step.function = lanes<T>().reciprocal;
-  if (step.function == nullptr) return {};
-  return {step};
-}
-
-/// ((s0 a0 + s1 a1) + s2 a2) + ...
-template <typename T>
-LaneProgram<T> sum_program(const OwnRequest& r) {
-  const std::vector<double>& scales = r.node.as<graph::SumAttributes>().scales;
-  const auto scale = [&](std::size_t i) { return static_cast<T>(i < scales.size() ? scales[i] : 1); };
-  const auto count = static_cast<int>(r.node.src.size());
-  LaneProgram<T> out;
-  int so_far = 0;
-  if (scale(0) != 1 || count == 1) {
-    out.push_back({lanes<T>().of(EltwiseAlgorithm::linear), {0, 0}, scale(0), 0});
-    so_far = count;
+LaneProgram<T> program_of(const graph::Node& node, DType dtype) {
+  ProgramMaker<T> maker(node.src.size(), !is_floating(dtype));
+  std::vector<int> own(node.own_sources());
+  std::iota(own.begin(), own.end(), 0);
+  switch (node.kind) {
+    case Kind::binary: maker.add(node.as<graph::BinaryAttributes>(), own); break;
+    case Kind::sum: maker.add(node.as<graph::SumAttributes>(), own); break;
+    default: maker.add(node.as<graph::EltwiseAttributes>(), own); break;
   }
-  for (int i = 1; i < count; ++i) {
-    out.push_back({lanes<T>().add_scaled, {so_far, i}, scale(static_cast<std::size_t>(i))});
-    so_far = count + static_cast<int>(out.size()) - 1;
+  for (const graph::PostOp& op : node.post_ops) {
+    std::visit([&](const auto& function) { maker.add(function, op.src); }, op.function);
   }
-  return out;
+  return maker.program();
 }
 
 template <typename T>
 std::unique_ptr<Executable> made(const OwnRequest& r) {
-  LaneProgram<T> program;
-  switch (r.node.kind) {
-    case Kind::binary: program = binary_program<T>(r); break;
-    case Kind::sum: program = sum_program<T>(r); break;
-    default: program = eltwise_program<T>(r); break;
-  }
+  LaneProgram<T> program = program_of<T>(r.node, r.dst_tensor().dtype);
   return program.empty() ? nullptr : make_program<T>(r, std::move(program));
 }
 

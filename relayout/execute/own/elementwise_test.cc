@@ -8,6 +8,7 @@
 #include "relayout/cpu/isa.h"
 #include "relayout/execute/own/elementwise/grid.h"
 #include "relayout/execute/own/elementwise/lanes.h"
+#include "relayout/graph/passes/fuse.h"
 #include "tests/support/node_check.h"
 
 namespace relayout::execute {
@@ -188,6 +189,50 @@ TEST_F(Elementwise, TakesManyTypes) {
     check(sum, "relayout:sum", {.terms = 3});
     eltwise.eltwise(eltwise.input("a", {2, 19, 3, 4}, dtype), {EltwiseAlgorithm::relu, 0.5});
     check(eltwise, "relayout:eltwise");
+  }
+}
+
+/// A chain of functions over tensors of which some repeat, as one node with post-ops.
+graph::Graph random_chain(Random& random, DType dtype) {
+  graph::Graph out;
+  const Dims dims{random.between(1, 3), random.of<int64_t>({1, 8, 16, 19}), random.between(1, 5),
+                  random.between(1, 40)};
+  std::vector<graph::TensorId> sources{out.input("x", dims, dtype)};
+  for (int64_t i = random.between(0, 4); i > 0; --i) {
+    Dims own = dims;
+    for (int64_t& dim : own) dim = random.one_in(2) ? 1 : dim;
+    sources.push_back(out.input("x" + std::to_string(i), own, dtype));
+  }
+  graph::TensorId y = sources[0];
+  std::vector<graph::TensorId> made;
+  for (int64_t i = random.between(2, 10); i > 0; --i) {
+    using A = EltwiseAlgorithm;
+    using B = BinaryAlgorithm;
+    const graph::TensorId other = sources[static_cast<std::size_t>(random.between(0, std::ssize(sources) - 1))];
+    switch (random.between(0, 3)) {
+      case 0:
+        y = out.eltwise(
+            y, {random.of({A::relu, A::tanh, A::logistic, A::gelu_erf, A::abs, A::clip, A::linear}), 0.5, 0.75});
+        break;
+      case 1: y = out.add(Kind::sum, graph::SumAttributes{{0.5, -1, 1}}, {y, sources[0], y})[0]; break;
+      case 2: y = out.binary(other, y, random.of({B::add, B::sub, B::min})); break;
+      default: y = out.binary(y, made.empty() ? other : made.back(), random.of({B::add, B::sub, B::max})); break;
+    }
+    made.push_back(y);
+  }
+  out.output(y);
+  graph::fuse(out);
+  return out;
+}
+
+TEST_F(Elementwise, ComputesPostOpsInTheSamePass) {
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const DType dtype = random_.of({DType::f32, DType::f32, DType::f64, DType::bf16});
+    const graph::Graph graph = random_chain(random_, dtype);
+    ASSERT_EQ(graph.nodes.size(), 1u);
+    check(graph, "relayout:fused",
+          {.low = -2, .high = 2, .relative = dtype == DType::bf16 ? 0.05 : 1e-5, .special = true});
   }
 }
 

@@ -25,9 +25,12 @@ struct OwnRequest {
 std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& request);
 /// gather: row-major operands, elements of whole bytes.
 std::unique_ptr<graph::Executable> make_gather(const OwnRequest& request);
+/// reduction to the largest or smallest element, and global max pooling, of inference: floating types, any layouts.
+std::unique_ptr<graph::Executable> make_reduction(const OwnRequest& request);
 /// resampling, forward and backward: f32, any layouts.
 std::unique_ptr<graph::Executable> make_resampling(const OwnRequest& request);
-/// eltwise (forward), binary and sum: types of a byte or more but integers of 64 bits, any layouts.
+/// eltwise (forward), binary and sum, with their post-ops: types of a byte or more but integers of 64 bits, any
+/// layouts.
 std::unique_ptr<graph::Executable> make_elementwise(const OwnRequest& request);
 /// The derivatives of hardsigmoid and erf: f32, one layout without gaps.
 std::unique_ptr<graph::Executable> make_pointwise(const OwnRequest& request);

@@ -25,6 +25,10 @@ struct OwnKernel {
 };
 
 std::optional<OwnKernel> kernel_for(const Node& node) {
+  if (!node.post_ops.empty()) {
+    const bool fits = node.kind == Kind::binary || node.kind == Kind::sum || node.kind == Kind::eltwise;
+    return fits ? std::optional(OwnKernel{"relayout:fused", make_elementwise}) : std::nullopt;
+  }
   switch (node.kind) {
     case Kind::shuffle:
     case Kind::concat:
@@ -37,6 +41,8 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::batch_normalization: return OwnKernel{"relayout:batch_normalization", make_batch_normalization};
     case Kind::rnn: return OwnKernel{"relayout:reference", make_projected_lstm, true};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
+    case Kind::pooling:
+    case Kind::reduction: return OwnKernel{"relayout:reduction", make_reduction};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
     case Kind::binary: return OwnKernel{"relayout:binary", make_binary};
     case Kind::sum: return OwnKernel{"relayout:sum", make_elementwise};

@@ -50,6 +50,12 @@ std::string_view name(EltwiseAlgorithm algorithm) {
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 
+std::string_view name(BinaryAlgorithm algorithm) {
+  static constexpr std::array<std::string_view, kBinaryCount> kNames = {"add", "sub", "mul", "div", "max", "min", "ge",
+                                                                        "gt",  "le",  "lt",  "eq",  "ne",  "pow"};
+  return kNames[static_cast<std::size_t>(algorithm)];
+}
+
 bool compute_bound(Kind kind) { return kind <= Kind::rnn; }
 
 bool is_view(Kind kind) { return kind >= Kind::reshape && kind <= Kind::broadcast; }

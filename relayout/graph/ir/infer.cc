@@ -6,6 +6,7 @@
 #include "relayout/core/overflow.h"
 #include "relayout/graph/ir/ops.h"
 #include "relayout/graph/ir/ops_families.h"
+#include "relayout/graph/ir/post_ops.h"
 
 namespace relayout::graph {
 namespace {
@@ -67,6 +68,16 @@ void check_sources(const Graph& graph, const Node& node, const std::vector<Opera
     if (id == kNone && !operand.optional) refuse(node, operand.name, "missing", "a tensor");
     if (id != kNone && (id < 0 || static_cast<std::size_t>(id) >= graph.tensors.size())) {
       refuse(node, operand.name, "tensor " + std::to_string(id),
+             "one of the graph's " + std::to_string(graph.tensors.size()));
+    }
+  }
+}
+
+/// Refuses post-ops' sources that are no tensors.
+void check_post_sources(const Graph& graph, const Node& node) {
+  for (std::size_t i = node.own_sources(); i < node.src.size(); ++i) {
+    if (node.src[i] < 0 || static_cast<std::size_t>(node.src[i]) >= graph.tensors.size()) {
+      refuse(node, "post-ops", "tensor " + std::to_string(node.src[i]),
              "one of the graph's " + std::to_string(graph.tensors.size()));
     }
   }
@@ -139,6 +150,17 @@ void check_tensor_size(const Node& node, const OperandSpec& spec) {
 }  // namespace
 
 std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& node, int dsts) {
+  if (!node.post_ops.empty() || node.post_sources != 0) {
+    if (node.post_sources > node.src.size()) {
+      refuse(node, "post-ops", std::to_string(node.post_sources) + " sources",
+             "at most " + std::to_string(node.src.size()));
+    }
+    std::vector<std::optional<OperandSpec>> computed = infer(graph, without_post_ops(node), dsts);
+    if (computed.size() != 1 || !computed[0]) refuse(node, "post-ops", "several destinations", "one");
+    check_post_sources(graph, node);
+    check_post_ops(graph, node, *computed[0]);
+    return computed;
+  }
   const Signature words = signature(node.kind, node.pass);
   if (words.dst.empty()) refuse(node, "pass", std::string(name(node.pass)), "a pass that the kind has");
   if (node.attributes.index() != row_of(node.kind).attributes) {

@@ -9,6 +9,10 @@
 namespace relayout::graph {
 namespace {
 
+/// The name of an operand that only post-ops read.
+constexpr std::string_view kPostSource = "other";
+bool is_post_source(const Node& node, std::size_t i, bool dst) { return !dst && i >= node.own_sources(); }
+
 /// The rule of an operand of two or more dims.
 OperandRule rule_of(const Node& node, std::string_view operand, bool dst) {
   if (compute_bound(node.kind)) return operand.ends_with("bias") ? OperandRule::plain : OperandRule::any;
@@ -50,9 +54,10 @@ std::vector<Operand> operands(const Node& node) {
     const std::vector<OperandName> names = operand_names(list);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] == kNone) continue;
-      std::string_view operand = names[std::min(i, names.size() - 1)].name;
+      const bool post = is_post_source(node, i, dst);
+      std::string_view operand = post ? kPostSource : names[std::min(i, names.size() - 1)].name;
       if (operand.ends_with("...")) operand.remove_suffix(3);
-      out.push_back({operand, ids[i], !dst, static_cast<int>(i), asked_for(node, operand, dst)});
+      out.push_back({operand, ids[i], !dst, static_cast<int>(i), post ? Asked::actual : asked_for(node, operand, dst)});
     }
   };
   append(words.src, node.src, false);
@@ -68,7 +73,8 @@ std::vector<OperandRule> operand_rules(const Graph& graph, const Node& node) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const bool plain = ids[i] == kNone || graph.tensor(ids[i]).dims.size() <= 1;
       const std::string_view operand = names[std::min(i, names.size() - 1)].name;
-      out.push_back(plain ? OperandRule::plain : rule_of(node, operand, dst));
+      const bool post = is_post_source(node, i, dst);
+      out.push_back(plain ? OperandRule::plain : post ? OperandRule::actual : rule_of(node, operand, dst));
     }
   };
   append(words.src, node.src, false);

@@ -33,7 +33,8 @@ enum class Asked : uint8_t {
 std::string_view name(Asked asked);
 
 struct Operand {
-  /// As in the table of graph.h: "src", "weights", "diff_dst"; operands of a list are all called "src".
+  /// As in the table of graph.h: "src", "weights", "diff_dst"; operands of a list are all called "src", and those that
+  /// post-ops alone read "other".
   std::string_view name;
   TensorId tensor = kNone;
   bool is_src = true;

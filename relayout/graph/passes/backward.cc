@@ -91,6 +91,7 @@ class GradientBuilder {
     for (TensorId t : node.dst) diff_dst.push_back(gradient(t));
     const auto present = [](TensorId t) { return t != kNone; };
     if (std::none_of(diff_dst.begin(), diff_dst.end(), present)) return;
+    if (!node.post_ops.empty()) refuse_backward(node, "its post-ops");
     if (!has_backward_pass(node.kind)) {
       const std::vector<TensorId> diff_src =
           backward_rule(graph_, node, diff_dst[0], [&](std::size_t i) { return wanted(node.src[i]); });

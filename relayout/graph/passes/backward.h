@@ -19,8 +19,8 @@ struct Gradients {
 /// Integer tensors and comparisons have no gradients.
 ///
 /// Errors: invalid_argument (a tensor of `wrt` that is not floating); unsupported names a node that has no gradient:
-/// gather, barrier, round, sign, reductions other than mean and sum, pads other than constant, the mean and variance of
-/// a normalization, and a primitive that is not of Pass::forward_training.
+/// gather, barrier, round, sign, nodes with post-ops, reductions other than mean and sum, pads other than constant, the
+/// mean and variance of a normalization, and a primitive that is not of Pass::forward_training.
 Gradients append_backward(Graph& graph, std::span<const TensorId> wrt);
 
 /// Makes a training step of a graph of Pass::forward_training. Nodes that no output needs are removed (prune()), f32

@@ -144,6 +144,7 @@ void simplify(Graph& graph) {
     fold_constants(graph);
     remove_identities(graph);
     fold_batch_normalization(graph);
+    join_compositions(graph);
     prune(graph);
     if (graph.nodes.size() == nodes && graph.tensors.size() == tensors) return;
   }

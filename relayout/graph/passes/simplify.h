@@ -22,6 +22,11 @@ void fold_batch_normalization(Graph& graph);
 /// the order, sums of one tensor. A node whose destination is an output, or has a fixed layout, stays.
 void remove_identities(Graph& graph);
 
+/// Finds what exporters write as several nodes although it is one primitive, and makes it one: layer normalization over
+/// the last dims (of f32) with its scale and shift, GELU by tanh, x * sigmoid(alpha * x), and a product of f32 matrices
+/// with a constant bias. Only nodes of inference.
+void join_compositions(Graph& graph);
+
 /// Applies the functions of this file until nothing changes. Ids of tensors change.
 void simplify(Graph& graph);
 

@@ -46,7 +46,7 @@ bool same_values(const Graph& graph, const Node& node) {
 
 /// Whether a node can be removed: a destination of another type, or whose layout a user fixed, must stay.
 bool is_identity(const Graph& graph, const Node& node) {
-  if (!node.forward() || node.src.empty() || node.src[0] == kNone) return false;
+  if (!node.forward() || !node.post_ops.empty() || node.src.empty() || node.src[0] == kNone) return false;
   const Tensor &src = graph.tensor(node.src[0]), &dst = graph.tensor(node.dst[0]);
   return src.dims == dst.dims && src.dtype == dst.dtype && !dst.layout && same_values(graph, node);
 }

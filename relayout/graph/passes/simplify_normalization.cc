@@ -91,7 +91,8 @@ std::optional<Affine> binary(const Graph& graph, const Node& node, TensorId src,
 /// The scale and shift that a node applies to the channels of `src`; nothing if it does something else.
 std::optional<Affine> affine_of(const Graph& graph, const Node& node, TensorId src) {
   const Tensor &from = graph.tensor(src), &to = graph.tensor(node.dst[0]);
-  if (!node.forward() || from.dims != to.dims || from.dtype != to.dtype) return std::nullopt;
+  if (!node.forward() || !node.post_ops.empty()) return std::nullopt;
+  if (from.dims != to.dims || from.dtype != to.dtype) return std::nullopt;
   const int64_t channels = from.dims[1];
   std::optional<Affine> out;
   if (node.kind == Kind::batch_normalization) out = batch_normalization(graph, node, channels);
@@ -131,7 +132,8 @@ bool scalable(const Graph& graph, const Node& node) {
   if (node.kind != Kind::convolution && node.kind != Kind::deconvolution && node.kind != Kind::inner_product) {
     return false;
   }
-  if (node.pass != Pass::forward_inference || !graph.tensor(node.src[1]).constant()) return false;
+  if (node.pass != Pass::forward_inference || !node.post_ops.empty()) return false;
+  if (!graph.tensor(node.src[1]).constant()) return false;
   const TensorId bias = node.src.size() > 2 ? node.src[2] : kNone;
   const auto wide = [&](TensorId t) {
     return t == kNone || (is_floating(graph.tensor(t).dtype) && bits(graph.tensor(t).dtype) >= 32);

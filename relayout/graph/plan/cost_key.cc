@@ -131,6 +131,19 @@ struct Fields {
   }
 };
 
+/// The node's post-ops; their names do not matter.
+void add_post_ops(KeyMaker& maker, const Node& node) {
+  if (node.post_ops.empty()) return;
+  maker.add(uint64_t{node.post_sources});
+  for (const PostOp& op : node.post_ops) {
+    const auto& [function, src, name] = op;
+    static_cast<void>(name);
+    maker.add(uint64_t{function.index()});
+    std::visit(Fields{maker}, function);
+    Fields{maker}.add(src);
+  }
+}
+
 /// `context` is null if nothing but the node and its operands may matter.
 void add_operands(KeyMaker& maker, const Graph& graph, const CostContext* context,
                   const std::vector<TensorId>& operands) {
@@ -152,6 +165,7 @@ void add_node(KeyMaker& maker, const Graph& graph, const CostContext* context, c
   maker.add(static_cast<uint64_t>(node.kind) +
             256 * (static_cast<uint64_t>(node.pass) + 16 * uint64_t{context != nullptr && context->is_step()}));
   std::visit(Fields{maker}, node.attributes);
+  add_post_ops(maker, node);
   add_operands(maker, graph, context, node.src);
   add_operands(maker, graph, context, node.dst);
 }

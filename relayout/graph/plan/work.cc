@@ -141,12 +141,10 @@ double window(const Graph& graph, const Node& node) {
 }
 
 /// Operations for each element, roughly: functions such as exp take several.
-double operations(const Node& node) {
-  constexpr double kPlain = 1, kExponential = 12;
-  if (node.kind == Kind::lrn) return static_cast<double>(node.as<LrnAttributes>().size) + kExponential;
-  if (node.kind == Kind::softmax) return kExponential;
-  if (node.kind != Kind::eltwise) return kPlain;
-  switch (node.as<EltwiseAttributes>().algorithm) {
+constexpr double kPlain = 1, kExponential = 12;
+
+double operations(EltwiseAlgorithm algorithm) {
+  switch (algorithm) {
     case EltwiseAlgorithm::relu:
     case EltwiseAlgorithm::relu_dst:
     case EltwiseAlgorithm::square:
@@ -162,6 +160,17 @@ double operations(const Node& node) {
     case EltwiseAlgorithm::sign: return kPlain;
     default: return kExponential;
   }
+}
+
+double operations(const PostOp& op) {
+  const auto* eltwise = std::get_if<EltwiseAttributes>(&op.function);
+  return eltwise != nullptr ? operations(eltwise->algorithm) : static_cast<double>(op.src.size()) - 1;
+}
+
+double operations(const Node& node) {
+  if (node.kind == Kind::lrn) return static_cast<double>(node.as<LrnAttributes>().size) + kExponential;
+  if (node.kind == Kind::softmax) return kExponential;
+  return node.kind == Kind::eltwise ? operations(node.as<EltwiseAttributes>().algorithm) : kPlain;
 }
 
 double flops_of(const Graph& graph, const Node& node, const Implementation& implementation) {
@@ -184,6 +193,7 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
     add_convolution(graph, node, implementation, performance, out);
   else
     out.flops = flops_of(graph, node, implementation);
+  for (const PostOp& op : node.post_ops) out.flops += operations(op) * padded(implementation.dst[0]);
   const auto add = [&](const std::vector<TensorId>& operands, const std::vector<std::optional<Layout>>& layouts) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == kNone || std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i),

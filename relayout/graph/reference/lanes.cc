@@ -74,8 +74,8 @@ void reduction(const Evaluation& e) {
     double& d = out[static_cast<std::size_t>(at)];
     const double s = e.in(0)[i];
     switch (algorithm) {
-      case R::max: d = std::max(d, s); break;
-      case R::min: d = std::min(d, s); break;
+      case R::max: d = std::isnan(d) || d > s ? d : s; break;  // a NaN stays one
+      case R::min: d = std::isnan(d) || d < s ? d : s; break;
       case R::sum:
       case R::mean: d += s; break;
       case R::mul: d *= s; break;

@@ -1,6 +1,7 @@
 // The reference of pooling and resampling: windows over spatial dims.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "relayout/core/error.h"
@@ -81,11 +82,13 @@ void each_point(const Dims& src, const Dims& dst, const std::array<int64_t, 3>& 
 }
 
 /// The offset in the plane of a window's largest value, the first one of equals; -1 if no place of it lies in the
-/// source.
-int64_t largest(const PoolingWindow& w, const std::array<int64_t, 3>& at, const double* plane) {
+/// source. As in ONNX's reference, windows pass over NaN where they have a number, and a global pooling gives NaN if
+/// there is one.
+int64_t largest(const PoolingWindow& w, const std::array<int64_t, 3>& at, const double* plane, bool global) {
   int64_t best = -1;
   each_place(w, at, [&](int64_t i) {
-    if (best < 0 || plane[i] > plane[best]) best = i;
+    const bool before = best >= 0 && std::isnan(plane[best]), here = std::isnan(plane[i]);
+    if (best < 0 || plane[i] > plane[best] || (global ? here && !before : before && !here)) best = i;
   });
   return best;
 }
@@ -116,7 +119,7 @@ void pooling(const Evaluation& e) {
   each_point(src, dst, w.dst, [&](int64_t plane, int64_t i, const std::array<int64_t, 3>& at) {
     if (max) {
       const double* values = (forward ? e.in(0) : e.hint_src[0]->data()) + plane;
-      const int64_t best = largest(w, at, values);
+      const int64_t best = largest(w, at, values, a.kernel.empty());
       if (forward) {
         e.out(0)[i] = best < 0 ? std::numeric_limits<float>::lowest() : values[best];
       } else if (best >= 0) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "relayout/core/error.h"
+#include "relayout/graph/ir/post_ops.h"
 #include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph {
@@ -106,6 +107,7 @@ class GraphEvaluation {
   /// Notes the sums of a node's destinations. A node that is linear in each source, computed from the sources'
   /// magnitudes, gives the sum of magnitudes for each element.
   void note_sums(const Node& node, std::vector<const Values*> src) {
+    if (!node.post_ops.empty()) return;
     const bool products = node.kind == Kind::convolution || node.kind == Kind::deconvolution ||
                           node.kind == Kind::matmul || node.kind == Kind::inner_product;
     const bool normalization = (node.kind == Kind::batch_normalization || node.kind == Kind::layer_normalization) &&
@@ -157,12 +159,29 @@ class GraphEvaluation {
   std::vector<bool> wants_sum_{};  // by tensor; empty if no sums are wanted
 };
 
+/// The destination of a node with post-ops: what it computes itself, and then each post-op, as nodes of their own.
+std::vector<Values> evaluate_apart(const Graph& graph, const Node& node, std::span<const Values* const> src) {
+  const Graph apart = written_apart(graph, node);
+  std::vector<Values> made(apart.tensors.size());
+  std::vector<const Values*> known(src.begin(), src.end());
+  known.resize(apart.tensors.size());
+  for (const Node& part : apart.nodes) {
+    std::vector<const Values*> operands;
+    for (TensorId t : part.src) operands.push_back(t == kNone ? nullptr : known[static_cast<std::size_t>(t)]);
+    const auto dst = static_cast<std::size_t>(part.dst[0]);
+    made[dst] = std::move(evaluate_node(apart, part, operands)[0]);
+    known[dst] = &made[dst];
+  }
+  return {std::move(made.back())};
+}
+
 }  // namespace
 }  // namespace reference
 
 std::vector<Values> evaluate_node(const Graph& graph, const Node& node, std::span<const Values* const> src,
                                   std::span<const Values* const> hint_src) {
   using namespace reference;
+  if (!node.post_ops.empty()) return evaluate_apart(graph, node, src);
   using Family = void (*)(const Evaluation&);
   static constexpr std::array<Family, kKindCount> kFamilies = {convolution,
                                                                deconvolution,

@@ -25,6 +25,10 @@ struct LaneTable {
   LaneFunction<T> add_scaled = nullptr;
   /// alpha / src[0]: EltwiseAlgorithm::pow to the power of -1.
   LaneFunction<T> reciprocal = nullptr;
+  /// Whether one of n values is at most `limit`.
+  bool (*any_at_most)(const T* values, int64_t n, T limit) = nullptr;
+  /// Whether all of n values are below `limit`, and none is NaN.
+  bool (*all_below)(const T* values, int64_t n, T limit) = nullptr;
 
   LaneFunction<T>& of(graph::BinaryAlgorithm algorithm) { return binary[static_cast<std::size_t>(algorithm)]; }
   LaneFunction<T>& of(graph::EltwiseAlgorithm algorithm) { return eltwise[static_cast<std::size_t>(algorithm)]; }

@@ -118,6 +118,16 @@ void add_eltwise(LaneTable<T>& out) {
 }
 
 template <typename T>
+bool any_of_at_most(const T* values, int64_t n, T limit) {
+  return std::any_of(values, values + n, [=](T value) { return value <= limit; });
+}
+
+template <typename T>
+bool all_are_below(const T* values, int64_t n, T limit) {
+  return std::all_of(values, values + n, [=](T value) { return value < limit; });
+}
+
+template <typename T>
 void add_binary(LaneTable<T>& out) {
   using B = BinaryAlgorithm;
   using F = Functions<T>;
@@ -136,6 +146,8 @@ void add_binary(LaneTable<T>& out) {
   out.of(B::pow) = binary<T, F::power>;
   out.whole_quotient = binary<T, F::whole_quotient>;
   out.add_scaled = binary<T, F::add_scaled>;
+  out.any_at_most = any_of_at_most<T>;
+  out.all_below = all_are_below<T>;
 }
 
 }  // namespace

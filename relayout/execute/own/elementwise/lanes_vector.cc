@@ -152,6 +152,31 @@ void run(const float* const* src, float* dst, int64_t n, float alpha, float beta
   __builtin_memcpy(dst + i, rest[2], bytes);
 }
 
+bool any_at_most(const float* values, int64_t n, float limit) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V most = hn::Set(d, limit);
+  // Comparisons are joined, as the minimum of a NaN and a number may be either.
+  auto found = hn::Lt(most, most);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) found = hn::Or(found, hn::Le(hn::LoadU(d, values + i), most));
+  bool out = !hn::AllFalse(d, found);
+  for (; i < n; ++i) out = out || values[i] <= limit;
+  return out;
+}
+
+bool all_below(const float* values, int64_t n, float limit) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V most = hn::Set(d, limit);
+  auto below = hn::Eq(most, most);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) below = hn::And(below, hn::Lt(hn::LoadU(d, values + i), most));
+  bool out = hn::AllTrue(d, below);
+  for (; i < n; ++i) out = out && values[i] < limit;
+  return out;
+}
+
 /// A slope of 0 gives 0 for minus infinity, too.
 void relu(const float* const* src, float* dst, int64_t n, float alpha, float beta) {
   (alpha == 0 ? run<Relu> : run<LeakyRelu>)(src, dst, n, alpha, beta);
@@ -199,6 +224,8 @@ LaneTable<float> make_table() {
   out.of(B::ne) = run<NeOf>;
   out.whole_quotient = run<WholeQuotient>;
   out.add_scaled = run<AddScaled>;
+  out.any_at_most = any_at_most;
+  out.all_below = all_below;
   return out;
 }
 

@@ -123,6 +123,7 @@ class ProgramExecutable : public graph::Executable {
     int64_t elements = 1;
     for (const Job& job : jobs_) elements = std::max(elements, job.inner * job.rows);
     grain_ = std::max<int64_t>(1, kChunksGrain / elements);
+    place_results();
   }
 
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
@@ -142,7 +143,28 @@ class ProgramExecutable : public graph::Executable {
  private:
   int64_t size_of(std::size_t operand) const { return bits(dtypes_[operand]) / 8; }
 
-  /// A thread's memory: for each source and each step its values of a chunk, and elements before they are converted.
+  /// Gives each step but the last one the number of a place for its values, which is free again once the last step that
+  /// reads them begins.
+  void place_results() {
+    const auto given = static_cast<int>(dtypes_.size()) - 1;
+    std::vector<std::size_t> last(program_.size(), 0);
+    for (std::size_t s = 0; s < program_.size(); ++s) {
+      for (int from : program_[s].src) {
+        if (from >= given) last[static_cast<std::size_t>(from - given)] = s;
+      }
+    }
+    std::vector<std::size_t> free;
+    for (std::size_t s = 0; s < program_.size(); ++s) {
+      for (std::size_t t = 0; t < s; ++t) {
+        if (last[t] == s) free.push_back(places_[t]);
+      }
+      if (free.empty()) free.push_back(places_count_++);
+      places_.push_back(free.back());
+      free.pop_back();
+    }
+  }
+
+  /// A thread's memory: for each source and each place its values of a chunk, and elements before they are converted.
   struct Memory {
     std::vector<T> values;
     std::vector<std::byte> raw;
@@ -155,7 +177,7 @@ class ProgramExecutable : public graph::Executable {
 
   void run_chunks(const Pointers& pointers, int64_t begin, int64_t end) const {
     Memory memory;
-    memory.values.resize((dtypes_.size() + program_.size()) * static_cast<std::size_t>(kChunk));
+    memory.values.resize((dtypes_.size() + places_count_) * static_cast<std::size_t>(kChunk));
     memory.raw.resize(static_cast<std::size_t>(kChunk) * 8);
     int64_t first = 0;
     for (const Job& job : jobs_) {
@@ -240,7 +262,7 @@ class ProgramExecutable : public graph::Executable {
   void compute(const std::array<const T*, kGridOperands>& sources, T* last, int64_t count, Memory& memory) const {
     const auto given = static_cast<int>(dtypes_.size()) - 1;
     const auto result = [&](std::size_t step) {
-      return step + 1 == program_.size() ? last : memory.slot(dtypes_.size() + step);
+      return step + 1 == program_.size() ? last : memory.slot(dtypes_.size() + places_[step]);
     };
     for (std::size_t s = 0; s < program_.size(); ++s) {
       const LaneStep<T>& step = program_[s];
@@ -255,6 +277,8 @@ class ProgramExecutable : public graph::Executable {
   }
 
   LaneProgram<T> program_;
+  std::vector<std::size_t> places_{};  // by step
+  std::size_t places_count_ = 0;
   std::vector<DType> dtypes_{};
   std::vector<Job> jobs_{};
   int64_t chunks_ = 0, grain_ = 1;

@@ -1,0 +1,61 @@
+// Translates post-ops one by one: see post_ops.h.
+#include "relayout/execute/onednn/post_ops.h"
+
+#include "relayout/execute/onednn/faults.h"
+
+namespace relayout::execute {
+
+using graph::BinaryAlgorithm;
+using graph::Node;
+using graph::PostOp;
+
+namespace {
+
+/// The algorithm of a post-op of two sources, if its result does not depend on which of them is NaN.
+std::optional<BinaryAlgorithm> binary_of(const PostOp& op) {
+  if (const auto* sum = std::get_if<graph::SumAttributes>(&op.function)) {
+    const bool plain = op.src.size() == 2 && sum->scales.empty();
+    return plain ? std::optional(BinaryAlgorithm::add) : std::nullopt;
+  }
+  if (const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function)) {
+    const bool fits = binary->algorithm <= BinaryAlgorithm::div;
+    return fits ? std::optional(binary->algorithm) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const Node& node, const Layouts& layouts) {
+  LibraryPostOps out;
+  auto before = static_cast<int>(node.src.size());
+  if (graph.tensor(node.dst[0]).dtype != DType::f32) return std::nullopt;
+  for (const PostOp& op : node.post_ops) {
+    if (const auto* attributes = std::get_if<graph::EltwiseAttributes>(&op.function)) {
+      const std::optional<Eltwise> eltwise = eltwise_of(*attributes);
+      if (!eltwise || op.src[0] != before || forgets_nan(*attributes)) return std::nullopt;
+      append_eltwise(out.ops, *eltwise);
+    } else {
+      const std::optional<BinaryAlgorithm> algorithm = binary_of(op);
+      if (!algorithm) return std::nullopt;
+      const bool swaps = op.src[0] != before;
+      if (swaps && *algorithm != BinaryAlgorithm::add && *algorithm != BinaryAlgorithm::mul) return std::nullopt;
+      const int other = op.src[swaps ? 0 : 1];
+      if (op.src[swaps ? 1 : 0] != before || other >= static_cast<int>(node.src.size())) return std::nullopt;
+      const auto source = static_cast<std::size_t>(other);
+      if (!layouts[source]) return std::nullopt;
+      const auto desc = descriptor(*layouts[source], DType::f32);
+      if (!desc) return std::nullopt;
+      out.operands.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(out.ops.len()) | DNNL_ARG_SRC_1, source);
+      out.ops.append_binary(binary_algorithm(*algorithm), *desc);
+    }
+    ++before;
+  }
+  return out;
+}
+
+std::string name_with_post_ops(const Node& node, std::string_view name) {
+  return std::string(name) + (node.post_ops.empty() ? "" : "+post_ops");
+}
+
+}  // namespace relayout::execute

@@ -1,0 +1,22 @@
+// Post-ops of a node as the library's (internal to execute/onednn).
+#pragma once
+
+#include "relayout/execute/onednn/operands.h"
+
+namespace relayout::execute {
+
+/// The library's post-ops, and which argument of execution reads which source of the node.
+struct LibraryPostOps {
+  dnnl::post_ops ops;
+  std::vector<std::pair<int, std::size_t>> operands;
+};
+/// Nothing if the library has none of this kind: functions that forget NaN, or that read another result than that of
+/// the function before; other types than f32; a source in a layout that has no descriptor. `layouts` are those of the
+/// node's operands.
+std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const graph::Node& node,
+                                               const Layouts& layouts);
+
+/// The library's name of an implementation, with "+post_ops" behind if it computes the node's.
+std::string name_with_post_ops(const graph::Node& node, std::string_view name);
+
+}  // namespace relayout::execute
