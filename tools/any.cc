@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "relayout/core/letters.h"
 #include "relayout/graph/ir/operands.h"
 #include "tools/planning.h"
 #include "tools/primitive.h"
@@ -58,7 +59,7 @@ std::string shown_layout(const graph::Node& node, const Operand& operand, const 
                                                             : "ldnc";
   std::string out = *tag;
   for (char& c : out) {
-    const bool capital = c >= 'A' && c <= 'Z';
+    const bool capital = is_capital(c);
     if (!capital && (c < 'a' || c > 'z')) continue;
     const char letter = letters[static_cast<std::size_t>(c - (capital ? 'A' : 'a'))];
     c = capital ? static_cast<char>(letter - 'a' + 'A') : letter;

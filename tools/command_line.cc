@@ -44,7 +44,7 @@ Error unknown_flag_error(const std::string& text, const CLI::App* verb, const CL
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   const std::vector<std::string_view> names(flags.begin(), flags.end());
-  const std::string_view near = nearest(flag, names);
+  const std::string_view near = nearest_name(flag, names);
   const std::string whose = verb ? "relayout " + verb->get_name() : "relayout";
   const std::string advice = near.empty() ? "see " + whose + " --help" : "did you mean " + std::string(near) + "?";
   return {ErrorCode::invalid_argument, escaped(flag) + ": " + whose + " has no such flag; " + advice, escaped(flag),

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "relayout/core/letters.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/interop/directml.h"
 
@@ -103,12 +104,6 @@ std::string printable(std::string_view text) {
   }
 }
 
-namespace {
-
-char lower(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch; }
-
-}  // namespace
-
 Format layout_argument(const std::string& text) {
   return from_command_line([&] {
     try {
@@ -147,7 +142,7 @@ int64_t size_argument(const std::string& text, std::string_view flag) {
   const char* end = text.data() + text.size();
   const auto [rest, status] = std::from_chars(text.data(), end, count, std::chars_format::fixed);
   std::string unit;
-  for (const char* at = rest; at != end && unit.size() < 4; ++at) unit += lower(*at);
+  for (const char* at = rest; at != end && unit.size() < 4; ++at) unit += small_letter(*at);
   double bytes = count;
   if (const auto power = unit.empty() ? std::string::npos : kUnits.find(unit[0]); power != std::string::npos) {
     bytes = std::ldexp(count, 10 * static_cast<int>(power + 1));

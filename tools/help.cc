@@ -38,7 +38,7 @@ int run_help(const CommandLine& line, const HelpOptions& options, bool json) {
   if (!help) {
     const std::vector<std::string> verbs = line.verbs();
     const std::vector<std::string_view> names(verbs.begin(), verbs.end());
-    const std::string_view near = nearest(options.verb, names);
+    const std::string_view near = nearest_name(options.verb, names);
     usage_error("VERB \"" + escaped(options.verb) + "\" is not a verb; " +
                     (near.empty() ? "see relayout help" : "did you mean " + std::string(near) + "?"),
                 "VERB", escaped(options.verb));

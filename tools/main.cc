@@ -30,7 +30,7 @@ int usage_result(const CommandLine& line, const Parsed& parsed, std::string_view
   if (!parsed.verb && !first_argument.empty() && !first_argument.starts_with('-')) {
     const std::vector<std::string> verbs = line.verbs();
     const std::vector<std::string_view> names(verbs.begin(), verbs.end());
-    const std::string_view near = nearest(first_argument, names);
+    const std::string_view near = nearest_name(first_argument, names);
     const std::string advice = near.empty() ? "see relayout --help" : "did you mean " + std::string(near) + "?";
     print_error(
         Error(ErrorCode::invalid_argument, "\"" + escaped(first_argument) + "\" is not a verb; " + advice, "arguments"),

@@ -41,7 +41,7 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
       std::vector<std::string_view> known(names.begin(), names.end());
-      const std::string_view near = nearest(name, known);
+      const std::string_view near = nearest_name(name, known);
       usage_error(fmt::format("--what-if {}: the model has no tensor \"{}\"{}", escaped(text, 200), escaped(name, 200),
                               near.empty() ? "" : "; did you mean " + escaped(near, 200) + "?"),
                   "--what-if", escaped(text, 200));

@@ -24,7 +24,7 @@ Kind kind_of(const std::string& text) {
   for (int k = 0; k < kKinds; ++k) names.push_back(name(static_cast<Kind>(k)));
   const auto found = std::ranges::find(names, text);
   if (found != names.end()) return static_cast<Kind>(found - names.begin());
-  const std::string_view near = nearest(text, names);
+  const std::string_view near = nearest_name(text, names);
   usage_error(
       fmt::format("KIND {}: {}", escaped(text),
                   near.empty() ? "it must be one of " + kind_names() : "did you mean " + std::string(near) + "?"),

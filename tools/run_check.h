@@ -12,9 +12,9 @@ namespace relayout::tools {
 
 /// How far outputs are from the reference. One may differ by 0.001 of its scale: its largest finite value, or a
 /// hundredth of the largest sum of magnitudes that a value of it is the result of, as gradients may cancel to nothing.
-/// Where it differs by more, rounding may be the reason: it may differ by 32 times what a change of all inputs by one
-/// unit in the last place of f32 makes of it in the reference, the most of three samples. (Inputs of half precision are
-/// rounded back to themselves: nothing is explained so.)
+/// Where it differs by more, rounding may be the reason: it may differ by 16 times what a change of each input and of
+/// each computed value by a few roundings of f32 makes of it in the reference (evaluate_rounded), the most of six
+/// samples. (Values of half precision are not changed: nothing is explained so.)
 struct OutputCheck {
   bool equal = true;
   /// Of the output that differs by the most of what it may, as a share of its scale.

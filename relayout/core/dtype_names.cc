@@ -14,6 +14,7 @@
 #include "relayout/core/dtype.h"
 #include "relayout/core/error.h"
 #include "relayout/core/extents.h"
+#include "relayout/core/letters.h"
 #include "relayout/core/nearest.h"
 
 namespace relayout {
@@ -24,12 +25,6 @@ struct Reading {
   std::optional<DType> dtype{};
   std::string refusal{};
 };
-
-std::string small_letters(std::string_view text) {
-  std::string out(text);
-  for (char& ch : out) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch;
-  return out;
-}
 
 std::string both(std::string_view ours, std::string_view why, std::string_view other, std::string_view why_other) {
   return "; " + std::string(ours) + " is " + std::string(why) + ", " + std::string(other) + " " +

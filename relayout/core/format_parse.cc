@@ -3,6 +3,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/gates.h"
+#include "relayout/core/letters.h"
 #include "relayout/core/notations/notation.h"
 #include "relayout/core/tag_names.h"
 
@@ -10,9 +11,7 @@ namespace relayout {
 namespace {
 
 bool is_digit(char ch) { return ch >= '0' && ch <= '9'; }
-bool is_upper(char ch) { return ch >= 'A' && ch <= 'Z'; }
-bool is_letter(char ch) { return is_upper(ch) || (ch >= 'a' && ch <= 'z'); }
-char lower(char ch) { return is_upper(ch) ? static_cast<char>(ch - 'A' + 'a') : ch; }
+bool is_letter(char ch) { return is_capital(ch) || (ch >= 'a' && ch <= 'z'); }
 
 }  // namespace
 
@@ -225,17 +224,17 @@ struct Format::Parser {
         continue;
       }
       if (!is_letter(text[at])) fail(at, "expected a letter", names_near(text.substr(0, end)));
-      if (letters.find(lower(text[at])) != std::string::npos)
-        fail(at, std::string("dim '") + lower(text[at]) + "' stands here a second time",
+      if (letters.find(small_letter(text[at])) != std::string::npos)
+        fail(at, std::string("dim '") + small_letter(text[at]) + "' stands here a second time",
              names_near(text.substr(0, end)));
-      letters += lower(text[at]);
+      letters += small_letter(text[at]);
       position.push_back(at);
     }
     if (letters.empty()) fail(0, "a tag begins with letters");
     name_dims(letters, position, text.substr(0, end));
 
     while (at < end) block(at, end, letters);
-    const bool all_capitals = std::ranges::all_of(position, [&](std::size_t k) { return is_upper(text[k]); });
+    const bool all_capitals = std::ranges::all_of(position, [&](std::size_t k) { return is_capital(text[k]); });
     for (std::size_t k = 0; k < letters.size(); ++k) {
       const bool blocked =
           std::ranges::any_of(out.blocks_, [&](const Block& b) { return b.dim == out.outer_[static_cast<int>(k)]; });
@@ -243,10 +242,12 @@ struct Format::Parser {
       // oneDNN spells some blocked names with a capital too many (OhwI32o), so in domain tags with blocks a capital may
       // lack its block. Many frameworks write plain names in capitals as a whole (NCHW).
       const bool excused = !out.letters_.empty() && (!out.blocks_.empty() || all_capitals);
-      if (is_upper(text[position[k]]) && !blocked && !excused)
+      if (is_capital(text[position[k]]) && !blocked && !excused)
         fail(position[k], "capital " + quoted + " has no block (a number and its letter at the end)",
              names_near(letters));
-      if (!is_upper(text[position[k]]) && blocked) fail(position[k], quoted + " has a block, so it must be a capital");
+      if (blocked && !is_capital(text[position[k]])) {
+        fail(position[k], quoted + " has a block, so it must be a capital");
+      }
     }
     tag_word = {};
     if (!out.is_image()) return;
@@ -285,7 +286,7 @@ struct Format::Parser {
     const auto named = static_cast<int>(letters.size()) - (letters.find('x') != std::string::npos);
     for (std::size_t k = 0; k < letters.size(); ++k) {
       if (letters[k] == 'x') {
-        if (is_upper(text[position[k]])) fail(position[k], "x stands for all other dims; it has no blocks");
+        if (is_capital(text[position[k]])) fail(position[k], "x stands for all other dims; it has no blocks");
         if (out.is_image()) fail(position[k], "an image names all its dims");
         out.outer_.push_back(kRest);
         continue;

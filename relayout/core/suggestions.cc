@@ -11,6 +11,8 @@
 #include <tuple>
 
 #include "relayout/core/format.h"
+#include "relayout/core/letters.h"
+#include "relayout/core/nearest.h"
 #include "relayout/core/tag_names.h"
 
 namespace relayout {
@@ -20,34 +22,12 @@ constexpr std::size_t kLongestName = 24, kMostNames = 4;
 
 bool is_figure(char ch) { return ch >= '0' && ch <= '9'; }
 bool is_small(char ch) { return ch >= 'a' && ch <= 'z'; }
-char small(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch; }
-
-std::string small(std::string_view text) {
-  std::string out(text);
-  for (char& ch : out) ch = small(ch);
-  return out;
-}
 
 /// The letters, small, and figures alone: what two spellings of one name share.
 std::string compact(std::string_view text) {
-  std::string out = small(text);
+  std::string out = small_letters(text);
   std::erase_if(out, [](char ch) { return !is_small(ch) && !is_figure(ch); });
   return out;
-}
-
-/// Optimal string alignment distance: insertions, deletions, changes and swaps of neighbours.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-    }
-  }
-  return cost[a.size()][b.size()];
 }
 
 /// The names that a misspelt word may mean: the tags of MACE's images where it has a row break, else words, MACE's
@@ -174,7 +154,7 @@ std::vector<std::string> names_meant(std::string_view word) {
 }
 
 std::vector<std::string> names_near(std::string_view word) {
-  const std::string plain = small(word.substr(0, word.find_first_of("0123456789")));
+  const std::string plain = small_letters(word.substr(0, word.find_first_of("0123456789")));
   if (plain.size() > kLongestName) return {};
   std::vector<std::string> known = known_names(plain.find('|') != std::string::npos);
   struct Near {
@@ -185,8 +165,8 @@ std::vector<std::string> names_near(std::string_view word) {
   };
   std::vector<Near> near;
   for (std::string& text : known) {
-    const std::string name = small(text.substr(0, text.find('4')));  // an image's without its block
-    const std::size_t d = distance(plain, name);
+    const std::string name = small_letters(text.substr(0, text.find('4')));  // an image's without its block
+    const std::size_t d = edit_distance(plain, name);
     if (d > std::min<std::size_t>(3, name.size() / 2) || d >= plain.size()) continue;
     const auto prefix = static_cast<std::size_t>(std::ranges::mismatch(plain, name).in1 - plain.begin());
     near.push_back({d, !std::ranges::is_permutation(plain, name), prefix, std::move(text)});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "relayout/core/format.h"
+#include "relayout/core/letters.h"
 #include "relayout/core/nearest.h"
 #include "relayout/interop/memory_axes.h"
 #include "relayout/interop/strided.h"
@@ -278,10 +279,8 @@ std::string_view type_name(DType dtype) {
 }
 
 DType dtype_of(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch; });
-  if (const auto found = std::ranges::find(kTypes, lower, &TypeName::name); found != std::end(kTypes))
+  const std::string small = small_letters(name);
+  if (const auto found = std::ranges::find(kTypes, small, &TypeName::name); found != std::end(kTypes))
     return found->dtype;
   std::string known;
   std::vector<std::string_view> names;
@@ -289,7 +288,7 @@ DType dtype_of(std::string_view name) {
     known += (known.empty() ? "" : ", ") + std::string(type.name);
     names.push_back(type.name);
   }
-  const bool foreign = std::ranges::find(kForeignTypes, lower) != std::end(kForeignTypes);
+  const bool foreign = std::ranges::find(kForeignTypes, small) != std::end(kForeignTypes);
   throw Error(foreign ? ErrorCode::unsupported : ErrorCode::parse,
               "xla: \"" + escaped(name) + "\" is " + (foreign ? "a type of XLA that is none here" : "no type of XLA") +
                   "; there are " + known + (foreign ? "" : did_you_mean(name, names)),

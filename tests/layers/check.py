@@ -41,7 +41,8 @@ USERS = ("c", "tools", "tests", "examples", "bench", "python", "docs")
 # path that ends with a slash stands for all files of that folder.
 INSIDERS = {
     # The command offers more than the library promises to its users.
-    "tools/": {"relayout/core/print.h",  # `describe` draws memory
+    "tools/": {"relayout/core/letters.h",
+               "relayout/core/print.h",  # `describe` draws memory
                "relayout/cpu/kernels/list.h",  # `doctor` lists the kernels
                "relayout/cpu/machine.h",  # `doctor` shows the caches
                "relayout/cpu/measure_speeds.h",  # and measures

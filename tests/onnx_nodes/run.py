@@ -12,7 +12,6 @@ A test of the slow tier: without RELAYOUT_SLOW_TESTS=1, or without the package o
 """
 import argparse
 import collections
-import os
 import re
 import subprocess
 import sys
@@ -20,25 +19,9 @@ import tempfile
 import warnings
 from pathlib import Path
 
-SKIPPED = 77
-PROJECT = Path(__file__).resolve().parents[2]
-# Where scripts/install slow puts the package.
-PYTHON = PROJECT / "build" / "onnx" / "bin" / "python3"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-
-def skip(why):
-    print(f"onnx_nodes: skipped: {why}")
-    sys.exit(SKIPPED)
-
-
-def with_onnx():
-    """Goes on in a Python that has onnx: this one, or that of scripts/install slow."""
-    try:
-        import onnx.backend.test.loader  # noqa: F401
-    except ImportError:
-        if Path(sys.executable) == PYTHON or not PYTHON.exists():
-            skip("there is no Python package onnx; scripts/install slow gets it")
-        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+from with_onnx import with_onnx  # noqa: E402
 
 
 def types():
@@ -186,9 +169,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--keep")
     options = parser.parse_args()
-    if os.environ.get("RELAYOUT_SLOW_TESTS", "0") in ("", "0"):
-        skip("slow: set RELAYOUT_SLOW_TESTS=1")
-    with_onnx()
+    with_onnx("onnx.backend.test.loader")
     cases = load(options.only)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(options.keep or temporary)

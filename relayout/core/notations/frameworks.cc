@@ -8,14 +8,13 @@
 #include <algorithm>
 
 #include "relayout/core/format.h"
+#include "relayout/core/letters.h"
 #include "relayout/core/nearest.h"
 #include "relayout/core/notations/notation.h"
 #include "relayout/core/tag_names.h"
 
 namespace relayout {
 namespace {
-
-char to_lower(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch; }
 
 /// A name of a format and the tag that it is.
 struct Name {
@@ -84,10 +83,10 @@ TvmAxes read_tvm_axes(NotationText& text) {
   while (!text.done()) {
     const std::size_t at = text.at();
     const char ch = text.peek();
-    if (ch >= 'A' && ch <= 'Z') {
+    if (is_capital(ch)) {
       if (!out.blocks.empty()) text.fail("a capital behind a block, so that the block is not innermost");
-      if (out.outer.find(to_lower(ch)) != std::string::npos) text.fail("this dim stands here a second time");
-      out.outer += to_lower(ch);
+      if (out.outer.find(small_letter(ch)) != std::string::npos) text.fail("this dim stands here a second time");
+      out.outer += small_letter(ch);
       text.take(ch);
       continue;
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "relayout/core/letters.h"
 #include "relayout/graph/onnx/importer.h"
 
 namespace relayout::graph::importing {
@@ -26,9 +27,7 @@ std::vector<std::string> activations_of(const Op& op, const Sequence& sequence, 
       names.insert(names.end(), sequence.activations.begin(), sequence.activations.end());
     }
   }
-  for (std::string& name : names) {
-    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
+  for (std::string& name : names) name = small_letters(name);
   if (names.size() != sequence.activations.size() * static_cast<std::size_t>(directions)) {
     op.corrupt(std::to_string(names.size()) + " activations");
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <random>
 
 #include "relayout/core/error.h"
 #include "relayout/graph/ir/post_ops.h"
@@ -34,6 +36,15 @@ class GraphEvaluation {
       for (TensorId t : hint_sources(graph.nodes[n])) keep_until(t, static_cast<int>(n));
     }
     for (TensorId t : graph.outputs) keep_until(t, static_cast<int>(graph.nodes.size()));
+  }
+
+  /// Asks for values that are moved by a few roundings of f32, up or down (evaluate_rounded).
+  void want_rounding(uint64_t seed) { rng_.emplace(seed); }
+  void move_by_rounding(TensorId tensor, Values& values) {
+    const DType dtype = graph_.tensor(tensor).dtype;
+    if (!rng_ || (dtype != DType::f32 && dtype != DType::f64)) return;
+    std::uniform_real_distribution<double> change(-0x1p-21, 0x1p-21);
+    for (double& v : values) v *= 1 + change(*rng_);
   }
 
   void set(TensorId tensor, Values values) { values_[static_cast<std::size_t>(tensor)] = std::move(values); }
@@ -72,7 +83,9 @@ class GraphEvaluation {
     std::vector<Values> dst = evaluate_node(graph_, node, src, hint_src);
     if (wants_sum(node)) note_sums(node, src);
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
-      if (node.dst[i] != kNone) set(node.dst[i], std::move(dst[i]));
+      if (node.dst[i] == kNone) continue;
+      if (!only_moves(node.kind)) move_by_rounding(node.dst[i], dst[i]);
+      set(node.dst[i], std::move(dst[i]));
     }
     for (const std::vector<TensorId>& tensors : {node.src, node.dst, hint_sources(node)}) {
       for (TensorId t : tensors) {
@@ -93,11 +106,12 @@ class GraphEvaluation {
     }
     return out;
   }
+  static bool only_moves(Kind kind) {
+    return is_view(kind) || kind == Kind::shuffle || kind == Kind::concat || kind == Kind::pad;
+  }
   /// Kinds that only move values of the sources or add a few of them. The sums of magnitudes of their destinations
   /// follow from those of the sources.
-  static bool hands_sums_on(Kind kind) {
-    return is_view(kind) || kind == Kind::shuffle || kind == Kind::concat || kind == Kind::pad || kind == Kind::sum;
-  }
+  static bool hands_sums_on(Kind kind) { return only_moves(kind) || kind == Kind::sum; }
   bool wants_sum(const Node& node) const {
     return std::ranges::any_of(node.dst, [&](TensorId t) {
       return t != kNone && !wants_sum_.empty() && wants_sum_[static_cast<std::size_t>(t)];
@@ -157,6 +171,7 @@ class GraphEvaluation {
   std::vector<int> last_;          // the last node that needs each tensor
   std::vector<double> sums_;       // by tensor
   std::vector<bool> wants_sum_{};  // by tensor; empty if no sums are wanted
+  std::optional<std::mt19937_64> rng_{};
 };
 
 /// The destination of a node with post-ops: what it computes itself, and then each post-op, as nodes of their own.
@@ -223,7 +238,8 @@ std::vector<Values> evaluate_node(const Graph& graph, const Node& node, std::spa
 namespace reference {
 namespace {
 
-EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs, bool sums) {
+EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs, bool sums,
+                             std::optional<uint64_t> rounding = {}) {
   if (inputs.size() != graph.inputs.size()) {
     throw Error(ErrorCode::invalid_argument,
                 "reference: " + std::to_string(inputs.size()) + " inputs given, the graph has " +
@@ -232,6 +248,7 @@ EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs,
   }
   GraphEvaluation run(graph);
   if (sums) run.want_sums();
+  if (rounding) run.want_rounding(*rounding);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& tensor = graph.tensor(graph.inputs[i]);
     const auto want = static_cast<std::size_t>(count(tensor.dims));
@@ -243,6 +260,7 @@ EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs,
     }
     Values values = inputs[i];
     round_to(tensor.dtype, values);
+    run.move_by_rounding(graph.inputs[i], values);
     run.set(graph.inputs[i], std::move(values));
   }
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) run.run(static_cast<int>(n));
@@ -259,6 +277,10 @@ EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs,
 
 std::vector<Values> evaluate(const Graph& graph, std::span<const Values> inputs) {
   return reference::evaluate_graph(graph, inputs, false).outputs;
+}
+
+std::vector<Values> evaluate_rounded(const Graph& graph, std::span<const Values> inputs, uint64_t seed) {
+  return reference::evaluate_graph(graph, inputs, false, seed).outputs;
 }
 
 EvaluatedSums evaluate_sums(const Graph& graph, std::span<const Values> inputs) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include "relayout/graph/ir/graph.h"
 #include "relayout/graph/reference/values.h"
@@ -22,6 +23,11 @@ std::vector<Values> evaluate_node(const Graph& graph, const Node& node, std::spa
 /// Runs a graph. A tensor's values are kept from its node to its last reader. Errors: invalid_argument (the number or
 /// size of `inputs`), unsupported.
 std::vector<Values> evaluate(const Graph& graph, std::span<const Values> inputs);
+
+/// Like evaluate(), with every f32 and f64 value of an input or that a node computes made larger or smaller at random
+/// by up to 2^-21 of itself, four roundings of f32: what f32 arithmetic may come to that adds up a few hundred products
+/// in another order. The same for the same seed.
+std::vector<Values> evaluate_rounded(const Graph& graph, std::span<const Values> inputs, uint64_t seed);
 
 /// The outputs of a graph, and how large the sums are from which they result. The summands of a gradient may nearly
 /// cancel; an error of less precise arithmetic is then in proportion to the sum of their magnitudes, not to the result.

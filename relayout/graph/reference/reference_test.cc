@@ -256,6 +256,28 @@ TEST(Reference, RunsAGraph) {
   EXPECT_EQ(code_of([&] { evaluate(g, std::vector<Values>{{1, 2, 3}}); }), ErrorCode::invalid_argument);
 }
 
+// In x * 1 - 1 with x near 1, what a rounding of the product changes is all that differs from evaluate().
+TEST(Reference, RoundsEveryComputedValueAtRandom) {
+  Graph g;
+  const TensorId x = g.input("x", {64}), one = g.constant("one", {1}, std::vector<float>{1});
+  const TensorId y = g.binary(x, one, BinaryAlgorithm::mul);
+  g.output(y);
+  g.output(g.binary(y, one, BinaryAlgorithm::sub));
+  const std::vector<Values> inputs = {Values(64, 1 + 0x1p-10)};
+  const std::vector<Values> exact = evaluate(g, inputs), moved = evaluate_rounded(g, inputs, 1);
+  EXPECT_EQ(moved, evaluate_rounded(g, inputs, 1));
+  EXPECT_NE(moved, evaluate_rounded(g, inputs, 2));
+  int up = 0, down = 0;
+  for (std::size_t i = 0; i < 64; ++i) {
+    const double by = moved[0][i] / exact[0][i] - 1;
+    EXPECT_LT(std::abs(by), 2.1 * 0x1p-21) << i;  // of the input and of the product
+    (by > 0 ? up : down) += by != 0;
+    EXPECT_NEAR(moved[1][i], moved[0][i] - 1, 0x1p-30) << i;
+  }
+  EXPECT_GT(up, 5);
+  EXPECT_GT(down, 5);
+}
+
 // Gradients before a normalization add up to nothing in each channel: that of a bias right before it, and that of the
 // shift of an earlier normalization.
 TEST(Reference, SumsOfGradientsThatCancel) {

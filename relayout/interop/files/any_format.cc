@@ -5,10 +5,11 @@
 #include <bit>
 #include <cstring>
 #include <new>
-#include <numeric>
 #include <utility>
 
 #include "relayout/core/error.h"
+#include "relayout/core/letters.h"
+#include "relayout/core/nearest.h"
 #include "relayout/interop/files/bmp.h"
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/npy.h"
@@ -81,22 +82,6 @@ std::string listed(std::span<const StoredTensor> tensors) {
   return tensors.empty() ? "no tensors" : names;
 }
 
-char lower(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch; }
-
-/// How many letters are to be changed, added or left out to make one name of the other, in capitals or not.
-std::size_t edits_between(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      diagonal = std::exchange(row[j + 1], std::min({changed, row[j] + 1, row[j + 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 /// " did you mean "NAME"?" with up to three names near a missing one: those with few other letters, or that hold it as
 /// a part, as "encoder.weight" holds "weight". "" where none is near.
 std::string suggestion(std::string_view missing, std::span<const StoredTensor> tensors) {
@@ -108,7 +93,7 @@ std::string suggestion(std::string_view missing, std::span<const StoredTensor> t
     if (have.empty() || have.size() > kLongest) continue;
     const bool part =
         have.find(missing) != std::string::npos || (have.size() > 2 && missing.find(have) != std::string::npos);
-    const std::size_t apart = edits_between(missing, have), most = std::max(missing.size(), have.size()) / 3;
+    const std::size_t apart = edit_distance(missing, have), most = std::max(missing.size(), have.size()) / 3;
     if (apart <= std::max<std::size_t>(most, 1) && apart < have.size()) {
       near.emplace_back(apart, &have);
     } else if (part) {
@@ -130,8 +115,7 @@ bool has_names(FileFormat format) { return row(format).named; }
 bool can_be_written(FileFormat format) { return row(format).plan != nullptr; }
 
 std::optional<FileFormat> format_of_path(const fs::path& path) {
-  std::string extension = path.extension().native();
-  for (char& ch : extension) ch = lower(ch);
+  const std::string extension = small_letters(path.extension().native());
   if (extension.empty()) return std::nullopt;
   for (const FormatRow& candidate : kFormats) {
     if (std::ranges::find(candidate.extensions, extension) != candidate.extensions.end()) return candidate.format;
