@@ -27,6 +27,17 @@ constexpr const char* kCutShort =
 /// Further plans that are tried beside the cheapest one.
 constexpr int kTuned = 4;
 
+/// The result of the node that has become part of a node with post-ops, by its name; kNone if there is none.
+TensorId merged_result(const std::string& name, const Graph& graph) {
+  for (const graph::Node& node : graph.nodes) {
+    if (node.post_ops.empty()) continue;
+    if (node.name == name || std::ranges::find(node.post_ops, name, &graph::PostOp::name) != node.post_ops.end()) {
+      return node.dst[0];
+    }
+  }
+  return graph::kNone;
+}
+
 /// TENSOR=LAYOUT each.
 std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string>& texts, const Graph& graph) {
   const std::vector<std::string> names = tensor_names(graph);
@@ -39,14 +50,15 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
     }
     const std::string name = text.substr(0, equals);
     const auto found = std::ranges::find(names, name);
-    if (found == names.end()) {
+    const TensorId merged = found == names.end() ? merged_result(name, graph) : graph::kNone;
+    if (found == names.end() && merged == graph::kNone) {
       std::vector<std::string_view> known(names.begin(), names.end());
       const std::string_view near = nearest_name(name, known);
       usage_error(fmt::format("--what-if {}: the model has no tensor \"{}\"{}", escaped(text, 200), escaped(name, 200),
                               near.empty() ? "" : "; did you mean " + escaped(near, 200) + "?"),
                   "--what-if", escaped(text, 200));
     }
-    const auto tensor = static_cast<TensorId>(found - names.begin());
+    const TensorId tensor = merged == graph::kNone ? static_cast<TensorId>(found - names.begin()) : merged;
     if (graph.tensor(tensor).constant() || graph.tensor(tensor).layout) {
       usage_error(
           fmt::format("--what-if {}: the layout of \"{}\" is given, like that of all inputs, outputs and weights; a "

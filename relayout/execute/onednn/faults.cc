@@ -31,6 +31,23 @@ bool is_ntc(const Layout& layout) { return layout.ndims() == 3 && layout == Form
 /// Whether a kernel's name says that it uses instructions without VNNI.
 bool is_without_vnni(std::string_view name) { return name.ends_with(":avx2") || name.ends_with(":sse41"); }
 
+/// Whether post-ops read a source of the destination's dims.
+bool reads_whole(const Graph& graph, const Node& node) {
+  return std::ranges::any_of(node.post_ops, [&](const graph::PostOp& op) {
+    return std::ranges::any_of(op.src, [&](int number) {
+      const auto i = static_cast<std::size_t>(number);
+      return i < node.src.size() && graph.tensor(node.src[i]).dims == graph.tensor(node.dst[0]).dims;
+    });
+  });
+}
+
+/// Whether the rows of a product's destination begin less than a row apart, as those of a single row may. A general
+/// product of matrices then fails when it runs.
+bool has_short_rows(const Layout& dst) {
+  const int columns = dst.ndims() - 1;
+  return dst.outer_stride(columns) == 1 && dst.outer_stride(columns - 1) < dst.dim(columns);
+}
+
 /// Whether an operand has blocks of fewer channels than `channels`.
 bool any_block_below(const Layouts& layouts, int64_t channels) {
   return std::ranges::any_of(layouts, [channels](const auto& layout) {
@@ -86,15 +103,43 @@ bool forgets_nan(const Graph& graph, const Node& node, std::string_view name) {
   }
 }
 
+namespace {
+
+bool is_faulty_rnn(const Node& node, std::string_view name, const Layouts& layouts) {
+  // Backward, a projection to more channels than the cell has reads past the end of the cell's buffers.
+  if (!node.forward() && node.src.size() > kRnnProjection && layouts[kRnnProjection] &&
+      layouts[kRnnProjection]->dim(3) > layouts[kRnnProjection]->dim(2)) {
+    return true;
+  }
+  // Weights in blocks, which other implementations are given, are read by the reference as if they had none.
+  if (is_reference(name) && std::ranges::any_of(layouts, [](const auto& layout) {
+        return layout && layout->ndims() == 5 && layout->padded_dims() != layout->dims();
+      })) {
+    return true;
+  }
+  // Data and states are read as if they were dense, whatever their strides. A projection may have any layout.
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::optional<Layout>& layout = layouts[i];
+    if (i == kRnnProjection || i == node.src.size() + kRnnProjection || !layout || layout->ndims() > 4) continue;
+    if (!layout->contiguous_in(MemoryFormat::contiguous) && !is_ntc(*layout)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool is_faulty(const Graph& graph, const Node& node, std::string_view name, const Layouts& layouts) {
   switch (node.kind) {
     case Kind::convolution:
       // Without VNNI, kernels add two products of bytes in 16 bits, which saturate.
-      return is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name);
+      // Channels last, by a general product of matrices, post-ops read a source of the destination's dims wrongly.
+      return (is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name)) ||
+             (name.find("gemm:") != std::string_view::npos && reads_whole(graph, node));
     case Kind::deconvolution:
       // Products of bytes saturate as for convolution. The bias is added as if the destination were dense, and beyond
       // its end.
       return any_with_gaps(layouts) || (is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name));
+    case Kind::matmul: return name.starts_with("gemm") && has_short_rows(*layouts.back());
     case Kind::layer_normalization:
       // Statistics are laid out by the strides of the data, and padding of a normalized dim counts as elements.
       // Backward, all data are taken to have one layout.
@@ -106,25 +151,7 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
       // to have one layout.
       if (name.find("jit") != std::string_view::npos && layouts[0]->dim(1) % kVectorElements != 0) return true;
       return !node.forward() && (layouts[1] != layouts[0] || layouts[2] != layouts[0]);
-    case Kind::rnn:
-      // Backward, a projection to more channels than the cell has reads past the end of the cell's buffers.
-      if (!node.forward() && node.src.size() > kRnnProjection && layouts[kRnnProjection] &&
-          layouts[kRnnProjection]->dim(3) > layouts[kRnnProjection]->dim(2)) {
-        return true;
-      }
-      // Weights in blocks, which other implementations are given, are read by the reference as if they had none.
-      if (is_reference(name) && std::ranges::any_of(layouts, [](const auto& layout) {
-            return layout && layout->ndims() == 5 && layout->padded_dims() != layout->dims();
-          })) {
-        return true;
-      }
-      // Data and states are read as if they were dense, whatever their strides. A projection may have any layout.
-      for (std::size_t i = 0; i < layouts.size(); ++i) {
-        const std::optional<Layout>& layout = layouts[i];
-        if (i == kRnnProjection || i == node.src.size() + kRnnProjection || !layout || layout->ndims() > 4) continue;
-        if (!layout->contiguous_in(MemoryFormat::contiguous) && !is_ntc(*layout)) return true;
-      }
-      return false;
+    case Kind::rnn: return is_faulty_rnn(node, name, layouts);
     case Kind::binary:
       // Comparisons write a whole vector for the tail of a block, even beyond the end of the tensor. Which blocks are
       // concerned depends on the machine.

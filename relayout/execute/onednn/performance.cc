@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "relayout/execute/own/post_ops.h"
 #include "relayout/graph/plan/layout_plan.h"
 
 namespace relayout::execute {
@@ -145,7 +146,8 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
           .algorithm = algorithm_of(name),
           .tile = tile_of(name),
           .transforms = transforms_of(tile_of(name)),
-          .multiplies_matrices = name.starts_with("gemm")};
+          .multiplies_matrices = name.starts_with("gemm"),
+          .post_ops_apart = is_with_post_ops(implementation)};
 }
 
 }  // namespace relayout::execute

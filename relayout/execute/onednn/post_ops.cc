@@ -24,6 +24,17 @@ std::optional<BinaryAlgorithm> binary_of(const PostOp& op) {
   return std::nullopt;
 }
 
+/// Whether a source has one element, or one for each channel (matmul: column) side by side, or the destination's dims
+/// and its layout. Of others the library's kernels read what is no element.
+bool repeats_as_known(const Node& node, const Layout& source, const std::optional<Layout>& dst, const Dims& dims) {
+  if (source.dims() == dims) return dst && moved(source, 0) == moved(*dst, 0);
+  const int channel = node.kind == graph::Kind::matmul ? dims.size() - 1 : 1;
+  for (int d = 0; d < dims.size(); ++d) {
+    if (source.dim(d) != 1 && d != channel) return false;
+  }
+  return !source.padded() && moved(source, 0) == Layout::contiguous(source.dims());
+}
+
 }  // namespace
 
 std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const Node& node, const Layouts& layouts) {
@@ -43,7 +54,10 @@ std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const 
       const int other = op.src[swaps ? 0 : 1];
       if (op.src[swaps ? 1 : 0] != before || other >= static_cast<int>(node.src.size())) return std::nullopt;
       const auto source = static_cast<std::size_t>(other);
-      if (!layouts[source]) return std::nullopt;
+      const Dims& dims = graph.tensor(node.dst[0]).dims;
+      if (!layouts[source] || !repeats_as_known(node, *layouts[source], layouts[node.src.size()], dims)) {
+        return std::nullopt;
+      }
       const auto desc = descriptor(*layouts[source], DType::f32);
       if (!desc) return std::nullopt;
       out.operands.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(out.ops.len()) | DNNL_ARG_SRC_1, source);

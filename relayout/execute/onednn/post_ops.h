@@ -11,8 +11,8 @@ struct LibraryPostOps {
   std::vector<std::pair<int, std::size_t>> operands;
 };
 /// Nothing if the library has none of this kind: functions that forget NaN, or that read another result than that of
-/// the function before; other types than f32; a source in a layout that has no descriptor. `layouts` are those of the
-/// node's operands.
+/// the function before; other types than f32; a source whose dims repeat in an unusual way, or whose layout is not that
+/// of a destination of equal dims. `layouts` are those of the node's operands.
 std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const graph::Node& node,
                                                const Layouts& layouts);
 

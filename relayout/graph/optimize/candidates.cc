@@ -22,7 +22,7 @@ TensorId operand(const Node& node, std::size_t i) {
 bool is_weights(const Node& node, std::size_t i) {
   if (!compute_bound(node.kind) || node.kind == Kind::matmul) return false;
   if (node.kind == Kind::rnn) return true;
-  return node.pass == Pass::backward_weights ? i >= node.src.size() : i > 0 && i < node.src.size();
+  return node.pass == Pass::backward_weights ? i >= node.src.size() : i > 0 && i < node.own_sources();
 }
 
 /// Kinds that only move elements, and can do so from any layout to any other.

@@ -3,6 +3,7 @@
 // A group is a set of nodes of which one, the sink, gives its result; the results of the others are read inside the
 // group alone. Each node begins as a group. In the order of the graph, each group takes in the groups that make its
 // sources, the latest first, as long as all their readers are in the group. So x joins x * sigmoid(x) once sigmoid has.
+// A group may have one product (convolution, matmul, ...), its first node; its own sources stay outside of the group.
 #include "relayout/graph/passes/fuse.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace {
 constexpr std::size_t kMostFunctions = 32;
 
 bool is_elementwise(Kind kind) { return kind == Kind::eltwise || kind == Kind::binary || kind == Kind::sum; }
+bool is_product(Kind kind) { return compute_bound(kind) && kind != Kind::rnn; }
 
 /// The nodes of a group, in the order of the graph.
 using Members = std::vector<NodeId>;
@@ -29,6 +31,7 @@ class Fusion {
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       sinks_.push_back(static_cast<NodeId>(n));
       fusible_.push_back(may_fuse(graph.nodes[n]));
+      products_.push_back(may_lead(graph.nodes[n]) ? static_cast<NodeId>(n) : kNone);
       groups_[n] = {static_cast<NodeId>(n)};
     }
   }
@@ -40,7 +43,7 @@ class Fusion {
     std::vector<bool> dropped(groups_.size(), false);
     for (std::size_t n = 0; n < groups_.size(); ++n) {
       dropped[n] = sinks_[n] != static_cast<NodeId>(n);
-      if (!dropped[n] && groups_[n].size() > 1) merged_.emplace_back(n, merged(groups_[n]));
+      if (!dropped[n] && groups_[n].size() > 1) merged_.emplace_back(n, merged(static_cast<NodeId>(n)));
     }
     for (auto& [n, node] : merged_) graph_.nodes[n] = std::move(node);
     drop_nodes(graph_, dropped);
@@ -57,10 +60,17 @@ class Fusion {
     return std::ranges::all_of(node.src, [&](TensorId t) { return graph_.tensor(t).dtype == dtype; });
   }
 
-  /// The tensors that a group reads, each once.
+  /// Whether a node is a product whose result post-ops may follow.
+  bool may_lead(const Node& node) const {
+    if (node.pass != Pass::forward_inference || !is_product(node.kind) || !node.post_ops.empty()) return false;
+    return node.dst.size() == 1 && graph_.tensor(node.dst[0]).dtype == DType::f32;
+  }
+
+  /// The tensors that the elementwise nodes of a group read, each once.
   std::vector<TensorId> sources(const Members& group) const {
     std::vector<TensorId> out;
     for (NodeId n : group) {
+      if (!is_elementwise(graph_.node(n).kind)) continue;
       for (TensorId t : graph_.node(n).src) {
         const bool inside = makers_[at(t)] != kNone && std::ranges::binary_search(group, makers_[at(t)]);
         if (!inside && std::ranges::find(out, t) == out.end()) out.push_back(t);
@@ -76,10 +86,17 @@ class Fusion {
     std::ranges::sort(candidates, std::greater(), [&](TensorId t) { return makers_[at(t)]; });
     for (TensorId t : candidates) {
       const NodeId maker = makers_[at(t)];
+      NodeId& product = products_[at(sink)];
+      if (product != kNone && products_[at(maker)] != kNone) continue;
+      if (product != kNone && std::ranges::find(graph_.node(product).src, t) != graph_.node(product).src.end())
+        continue;
       Members both;
       std::ranges::merge(groups_[at(sink)], groups_[at(maker)], std::back_inserter(both));
-      if (both.size() > kMostFunctions || sources(both).size() > kMostFusedSources) continue;
+      // What a product computes is read beside the sources.
+      const std::size_t computed = product != kNone || products_[at(maker)] != kNone ? 1 : 0;
+      if (both.size() > kMostFunctions || sources(both).size() + computed > kMostFusedSources) continue;
       for (NodeId n : groups_[at(maker)]) sinks_[at(n)] = sink;
+      if (product == kNone) product = products_[at(maker)];
       groups_[at(sink)] = std::move(both);
       return true;
     }
@@ -90,25 +107,33 @@ class Fusion {
   bool may_join(TensorId t, NodeId sink) const {
     const NodeId maker = makers_[at(t)];
     const Tensor &tensor = graph_.tensor(t), &result = graph_.tensor(graph_.node(sink).dst[0]);
-    if (maker == kNone || !fusible_[at(maker)] || tensor.layout) return false;
+    if (maker == kNone || tensor.layout) return false;
+    if (!fusible_[at(maker)] && products_[at(maker)] != maker) return false;
     if (tensor.dims != result.dims || tensor.dtype != result.dtype) return false;
     if (std::ranges::find(graph_.outputs, t) != graph_.outputs.end()) return false;
     return std::ranges::all_of(readers_[at(t)], [&](NodeId reader) { return sinks_[at(reader)] == sink; });
   }
 
-  /// The node that computes a group: its first node, with all others as post-ops.
-  Node merged(const Members& group) const {
+  /// The node that computes a group: its product or else its first node, with all others as post-ops.
+  Node merged(NodeId sink) const {
+    Members group = groups_[at(sink)];
+    const auto product = std::ranges::find(group, products_[at(sink)]);
+    if (product != group.end()) std::rotate(group.begin(), product, product + 1);
     Node out = graph_.node(group.front());
     const std::size_t own = out.src.size();
-    for (TensorId t : sources(group)) {
-      if (std::ranges::find(out.src, t) == out.src.end()) out.src.push_back(t);
+    // A product may keep a constant in a format of its backend, so post-ops read a copy of their own.
+    const auto found = [&](TensorId t) {
+      const bool apart = is_product(out.kind) && graph_.tensor(t).constant();
+      return std::find(out.src.begin() + (apart ? static_cast<std::ptrdiff_t>(own) : 0), out.src.end(), t);
+    };
+    for (TensorId t : sources(groups_[at(sink)])) {
+      if (found(t) == out.src.end()) out.src.push_back(t);
     }
     out.post_sources = out.src.size() - own;
     const auto number = [&](TensorId t) {
       const auto member = std::ranges::find(group, makers_[at(t)]);
-      const auto value = member == group.end() ? std::ranges::find(out.src, t) - out.src.begin()
-                                               : std::ssize(out.src) + (member - group.begin());
-      return static_cast<int>(value);
+      return static_cast<int>(member == group.end() ? found(t) - out.src.begin()
+                                                    : std::ssize(out.src) + (member - group.begin()));
     };
     for (NodeId n : std::span(group).subspan(1)) {
       const Node& node = graph_.node(n);
@@ -118,7 +143,7 @@ class Fusion {
       if (node.kind == Kind::sum) op.function = node.as<SumAttributes>();
       std::ranges::transform(node.src, std::back_inserter(op.src), number);
     }
-    out.dst = graph_.node(group.back()).dst;
+    out.dst = graph_.node(sink).dst;
     return out;
   }
 
@@ -128,6 +153,8 @@ class Fusion {
   /// By node: whether it may be in a group with others, the sink of its group, and by sink the group.
   std::vector<bool> fusible_{};
   std::vector<NodeId> sinks_{};
+  /// By sink: the product of its group, or kNone.
+  std::vector<NodeId> products_{};
   std::vector<Members> groups_;
   std::vector<std::pair<std::size_t, Node>> merged_{};
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -90,6 +91,43 @@ TEST(Fuse, LeavesOtherDimsTypesAndPasses) {
   EXPECT_EQ(nodes_after(training), 2u);
 }
 
+TEST(Fuse, AProductTakesWhatFollows) {
+  Graph g;
+  const TensorId x = g.input("x", {2, 4, 4}), w = g.constant("w", {2, 4, 4}, std::vector<float>(32, 1.0f));
+  const TensorId y = g.matmul(x, w), z = g.eltwise(g.input("z", {2, 4, 4}), {tanh});
+  // w is read element by element too, and x behind the product.
+  g.output(g.binary(g.binary(g.binary(z, y), w), g.eltwise(x, {square})));
+  fuse(g);
+  ASSERT_EQ(g.nodes.size(), 1u);
+  const Node& node = g.nodes[0];
+  EXPECT_EQ(node.kind, Kind::matmul);
+  EXPECT_EQ(node.own_sources(), 3u) << "a, b and no bias";
+  EXPECT_EQ(node.post_ops.size(), 5u);
+  EXPECT_EQ(node.post_sources, 2u) << "z, and w once more";
+  for (const PostOp& op : node.post_ops) {
+    EXPECT_EQ(std::ranges::count(op.src, 1), 0) << "the product's weights may be in any format";
+  }
+}
+
+TEST(Fuse, AProductStaysBehindWhatItReads) {
+  Graph g;
+  const TensorId x = g.eltwise(g.input("x", {2, 4, 4}), {tanh});
+  g.output(g.binary(g.matmul(x, g.input("w", {2, 4, 4})), x));
+  fuse(g);
+  ASSERT_EQ(g.nodes.size(), 2u);
+  EXPECT_EQ(g.nodes[1].kind, Kind::matmul);
+  EXPECT_EQ(g.nodes[1].post_sources, 0u);
+}
+
+TEST(Fuse, OfTwoProductsOneJoins) {
+  Graph g;
+  const TensorId x = g.input("x", {2, 4, 4}), w = g.input("w", {2, 4, 4});
+  g.output(g.eltwise(g.binary(g.matmul(x, w), g.matmul(w, x)), {relu}));
+  fuse(g);
+  ASSERT_EQ(g.nodes.size(), 2u);
+  EXPECT_EQ(g.nodes[1].post_ops.size(), 2u);
+}
+
 TEST(Fuse, KeepsToTheLimitOfSources) {
   Graph g;
   TensorId x = g.input("x", {4, 4});
@@ -103,7 +141,8 @@ TEST(Fuse, KeepsToTheLimitOfSources) {
 /// Random elementwise nodes over tensors of two dims, some of which repeat.
 struct RandomElementwise {
   explicit RandomElementwise(unsigned seed) : rng(seed) {
-    const Dims dims{pick(1, 3), pick(1, 9)};
+    const int64_t rows = pick(1, 3);
+    const Dims dims{rows, pick(0, 1) == 0 ? rows : pick(1, 9)};
     std::vector<TensorId> pool;
     for (int64_t i = pick(1, 5); i >= 0; --i) pool.push_back(input(i == 0 || pick(0, 1) == 0 ? dims : part_of(dims)));
     for (int64_t i = pick(2, 14); i > 0; --i) pool.push_back(add(pool));
@@ -133,6 +172,10 @@ struct RandomElementwise {
       case 1:
         if (graph.tensor(x).dims == graph.tensor(y).dims)
           return graph.add(Kind::sum, SumAttributes{{0.5, 1, -2}}, {x, y, x})[0];
+        [[fallthrough]];
+      case 2:
+        if (graph.tensor(x).dims[0] == graph.tensor(x).dims[1] && graph.tensor(y).dims[0] == graph.tensor(x).dims[0])
+          return graph.matmul(x, y);
         [[fallthrough]];
       default: return graph.binary(x, y, static_cast<BinaryAlgorithm>(pick(0, kBinaryCount - 1)));
     }

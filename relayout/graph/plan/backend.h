@@ -79,6 +79,8 @@ struct Performance {
   double transforms = 1;
   /// Whether it calls a general matrix multiplication, rather than code that was generated for the node.
   bool multiplies_matrices = false;
+  /// Whether it computes post-ops in a pass of their own over the destination.
+  bool post_ops_apart = false;
 };
 
 /// The layout that an operand should have; nothing stands for any layout.

@@ -205,6 +205,10 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
   };
   add(node.src, implementation.src);
   add(node.dst, implementation.dst);
+  // A pass of its own reads the destination and writes it again.
+  if (performance.post_ops_apart) {
+    out.bytes += 2 * padded(implementation.dst[0]) * bits(graph.tensor(node.dst[0]).dtype) / 8;
+  }
   return out;
 }
 

@@ -1,0 +1,70 @@
+// Post-ops behind products: those that oneDNN computes and those that follow as a pass of their own, in every layout
+// that is offered, against the reference; and that a plan may choose either.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "relayout/graph/optimize/optimize.h"
+#include "relayout/graph/passes/fuse.h"
+#include "tests/support/node_check.h"
+#include "tests/support/random_nodes.h"
+#include "tests/support/slow_tests.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::BinaryAlgorithm;
+using graph::EltwiseAlgorithm;
+using graph::Kind;
+using graph::Pass;
+
+/// Adds elementwise nodes behind the node's result and makes post-ops of them.
+void follow(Random& random, RandomNode& node) {
+  graph::Graph& g = node.graph;
+  TensorId y = g.node(node.id).dst[0];
+  const Dims dims = g.tensor(y).dims;
+  const DType dtype = g.tensor(y).dtype;
+  for (int64_t i = random.between(1, 4); i > 0; --i) {
+    using A = EltwiseAlgorithm;
+    using B = BinaryAlgorithm;
+    Dims other = dims;
+    if (random.one_in(2)) other = Dims(dims.size(), 1);
+    if (random.one_in(2)) other[dims.size() - 1] = dims[dims.size() - 1];
+    if (random.one_in(2)) other[1] = dims[1];
+    switch (random.between(0, 3)) {
+      case 0:
+        y = g.eltwise(y, {random.of({A::relu, A::gelu_erf, A::gelu_tanh, A::logistic, A::abs, A::clip}), 0, 0.5});
+        break;
+      case 1: y = g.eltwise(y, {random.of({A::linear, A::tanh, A::swish, A::elu}), 0.5, 0.25}); break;
+      case 2: y = g.binary(g.input("", other, dtype), y, random.of({B::add, B::mul, B::sub, B::max})); break;
+      default: y = g.binary(y, g.input("", other, dtype), random.of({B::add, B::mul, B::sub})); break;
+    }
+  }
+  g.output(y);
+  graph::fuse(g);
+  node.id = static_cast<NodeId>(g.nodes.size()) - 1;
+}
+
+void check_post_ops(Kind kind, int nodes, uint64_t seed, bool special = false) {
+  Random random(seed);
+  NodeCheck check(random);
+  for (int i = 0; i < (test::slow_tests() ? 4 * nodes : nodes); ++i) {
+    RandomNode node = random_node(random, kind, Pass::forward_inference);
+    follow(random, node);
+    ASSERT_EQ(node.graph.nodes.size(), 1u);
+    node.options.relative = std::max(node.options.relative, 1e-4);
+    node.options.special = special;
+    check.check(node.graph, node.id, node.options);
+  }
+  check.print();
+}
+
+TEST(OneDnnPostOps, Convolution) { check_post_ops(Kind::convolution, 12, 81); }
+TEST(OneDnnPostOps, Deconvolution) { check_post_ops(Kind::deconvolution, 6, 82); }
+TEST(OneDnnPostOps, Matmul) { check_post_ops(Kind::matmul, 20, 83); }
+TEST(OneDnnPostOps, InnerProduct) { check_post_ops(Kind::inner_product, 12, 84); }
+TEST(OneDnnPostOps, MatmulOfSpecialNumbers) { check_post_ops(Kind::matmul, 12, 85, true); }
+TEST(OneDnnPostOps, InnerProductOfSpecialNumbers) { check_post_ops(Kind::inner_product, 8, 86, true); }
+
+}  // namespace
+}  // namespace relayout::execute
