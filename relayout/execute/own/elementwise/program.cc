@@ -166,19 +166,22 @@ class ProgramExecutable : public graph::Executable {
 
   /// A thread's memory: for each source and each place its values of a chunk, and elements before they are converted.
   struct Memory {
-    std::vector<T> values;
-    std::vector<std::byte> raw;
+    std::unique_ptr<T[]> values;
+    std::unique_ptr<std::byte[]> raw;
     /// By source: which elements are in `values`.
     std::array<const std::byte*, kGridOperands> held{};
     int64_t held_count = 0;
 
-    T* slot(std::size_t k) { return values.data() + static_cast<std::ptrdiff_t>(k) * kChunk; }
+    T* slot(std::size_t k) { return values.get() + static_cast<std::ptrdiff_t>(k) * kChunk; }
   };
 
   void run_chunks(const Pointers& pointers, int64_t begin, int64_t end) const {
     Memory memory;
-    memory.values.resize((dtypes_.size() + places_count_) * static_cast<std::size_t>(kChunk));
-    memory.raw.resize(static_cast<std::size_t>(kChunk) * 8);
+    constexpr auto kElements = static_cast<std::size_t>(kChunk);
+    memory.values = std::make_unique_for_overwrite<T[]>((dtypes_.size() + places_count_) * kElements);
+    if (std::ranges::any_of(dtypes_, [](DType dtype) { return dtype != kComputed<T>; })) {
+      memory.raw = std::make_unique_for_overwrite<std::byte[]>(kElements * 8);
+    }
     int64_t first = 0;
     for (const Job& job : jobs_) {
       memory.held = {};
@@ -241,7 +244,7 @@ class ProgramExecutable : public graph::Executable {
     if (job.dense[operand]) {
       convert(dtype, kComputed<T>, from, bytes, count);
     } else {
-      std::byte* gathered = same ? bytes : memory.raw.data();
+      std::byte* gathered = same ? bytes : memory.raw.get();
       move_elements<true>(size_of(operand), steps(job, operand, rows), from, gathered);
       if (!same) convert(dtype, kComputed<T>, gathered, bytes, count);
     }
@@ -253,7 +256,7 @@ class ProgramExecutable : public graph::Executable {
     if (job.dense[0]) return convert(kComputed<T>, dtypes_[0], bytes, to, count);
     auto* packed = const_cast<std::byte*>(bytes);
     if (dtypes_[0] != kComputed<T>) {
-      packed = memory.raw.data();
+      packed = memory.raw.get();
       convert(kComputed<T>, dtypes_[0], bytes, packed, count);
     }
     move_elements<false>(size_of(0), steps(job, 0, rows), to, packed);
