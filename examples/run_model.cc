@@ -53,7 +53,7 @@ std::string layouts(const graph::Graph& g, const graph::LayoutPlan& plan, const 
   for (const graph::CopyId id : copies) {
     if (id == graph::kNone) continue;  // an operand that is absent
     const graph::Copy& copy = plan.copy(id);
-    out += " " + graph::display_name(copy.layout, g.tensor(copy.tensor).constant());
+    out += " " + graph::LayoutNames(g).of(copy);
   }
   return out;
 }

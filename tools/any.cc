@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "relayout/core/letters.h"
 #include "relayout/graph/ir/operands.h"
+#include "relayout/graph/plan/layout_names.h"
 #include "tools/planning.h"
 #include "tools/primitive.h"
 
@@ -43,28 +43,11 @@ const std::optional<graph::Opaque>& opaque_of(const Implementation& implementati
   return operand.is_src ? implementation.opaque_src(static_cast<std::size_t>(operand.index)) : none;
 }
 
-/// The layout of an operand in the letters that people use; those of recurrent networks are of their own.
-std::string shown_layout(const graph::Node& node, const Operand& operand, const Implementation& implementation) {
+/// The layout of an operand in the letters that people use.
+std::string shown_layout(const Graph& g, const Operand& operand, const Implementation& implementation) {
   const std::optional<Layout>& layout = layout_for(implementation, operand);
   if (!layout) return "-";
-  const bool weights = operand.name.find("weights") != std::string_view::npos;
-  const std::optional<graph::Opaque>& opaque = opaque_of(implementation, operand);
-  const std::optional<std::string> tag = node.kind == graph::Kind::rnn && !opaque ? tag_of(*layout) : std::nullopt;
-  if (!tag) return graph::display_name(*layout, opaque, weights);
-  const bool bias = operand.name.ends_with("bias"), projection = operand.name.ends_with("projection");
-  const std::string_view letters = layout->ndims() == 3     ? "tnc"
-                                   : weights && !projection ? "ldigo"
-                                   : bias                   ? "ldgo"
-                                   : projection             ? "ldio"
-                                                            : "ldnc";
-  std::string out = *tag;
-  for (char& c : out) {
-    const bool capital = is_capital(c);
-    if (!capital && (c < 'a' || c > 'z')) continue;
-    const char letter = letters[static_cast<std::size_t>(c - (capital ? 'A' : 'a'))];
-    c = capital ? static_cast<char>(letter - 'a' + 'A') : letter;
-  }
-  return out;
+  return graph::LayoutNames(g).of(operand.tensor, *layout, opaque_of(implementation, operand));
 }
 
 /// The primitive and, in training, its backward primitives, each with the forward implementation that `any` takes.
@@ -87,18 +70,17 @@ std::vector<Listed> listed(const Graph& g, Planner& planner) {
 }
 
 /// An implementation by its name and the layouts in which it differs from the other.
-std::string named(const graph::Node& node, const Listed& one, const PrimitiveChoice& choice,
-                  const PrimitiveChoice& other) {
+std::string named(const Graph& g, const Listed& one, const PrimitiveChoice& choice, const PrimitiveChoice& other) {
   std::string layouts;
   for (const Operand& operand : one.operands) {
-    const std::string layout = shown_layout(node, operand, choice.implementation);
-    if (layout == shown_layout(node, operand, other.implementation)) continue;
+    const std::string layout = shown_layout(g, operand, choice.implementation);
+    if (layout == shown_layout(g, operand, other.implementation)) continue;
     layouts += fmt::format("{}{} {}", layouts.empty() ? " (" : ", ", operand.name, layout);
   }
   return choice.implementation.name + (layouts.empty() ? "" : layouts + ")");
 }
 
-std::string verdict_text(const graph::Node& node, const Listed& one) {
+std::string verdict_text(const Graph& g, const Listed& one) {
   static constexpr double kSame = 0.99;  // less of a gain is none that is worth a word
   const PrimitiveChoice* any = one.by_any();
   if (!any) return "  `any` finds nothing here.\n";
@@ -108,8 +90,8 @@ std::string verdict_text(const graph::Node& node, const Listed& one) {
     return fmt::format("  `any` takes {}, and no other is faster{}.\n", any->implementation.name,
                        none ? "" : " by more than 1 %");
   }
-  return fmt::format("  `any` takes {}; {} would take {:.0f} % of its time.\n", named(node, one, *any, fastest),
-                     named(node, one, fastest, *any), 100 * fastest.us / any->us);
+  return fmt::format("  `any` takes {}; {} would take {:.0f} % of its time.\n", named(g, one, *any, fastest),
+                     named(g, one, fastest, *any), 100 * fastest.us / any->us);
 }
 
 std::string listed_text(const Graph& g, const Listed& one) {
@@ -120,7 +102,7 @@ std::string listed_text(const Graph& g, const Listed& one) {
   for (const Operand& operand : one.operands) {
     const graph::Tensor& tensor = g.tensor(operand.tensor);
     asked.push_back({std::string(operand.name), dims_text(tensor.dims), std::string(name(tensor.dtype)),
-                     std::string(name(operand.asked)), any ? shown_layout(node, operand, any->implementation) : "-"});
+                     std::string(name(operand.asked)), any ? shown_layout(g, operand, any->implementation) : "-"});
   }
   out += table(asked) + "\n";
   std::vector<std::vector<std::string>> rows{{"implementation"}};
@@ -133,12 +115,12 @@ std::string listed_text(const Graph& g, const Listed& one) {
     row.push_back(choice.implementation.name);
     for (const Operand& operand : one.operands) {
       if (g.tensor(operand.tensor).dims.size() <= 1) continue;
-      row.push_back(shown_layout(node, operand, choice.implementation));
+      row.push_back(shown_layout(g, operand, choice.implementation));
     }
     row.push_back(time_text(choice.us));
     row.emplace_back(choice.by_any ? "any" : choice.implementation.rounds_more ? "rounds more" : "");
   }
-  return out + table(rows) + "\n" + verdict_text(node, one);
+  return out + table(rows) + "\n" + verdict_text(g, one);
 }
 
 Json listed_json(const Graph& g, const Listed& one) {

@@ -16,7 +16,10 @@ struct CheckOptions {
 void check_flags(const CheckOptions& options) {
   refuse_padding_flags(options.padding);
   if (!options.model.path.empty()) return;
-  const char* flag = options.model.batch != 0 ? "--batch" : options.model.random_weights ? "--random-weights" : nullptr;
+  const char* flag = options.model.batch != 0       ? "--batch"
+                     : !options.model.dims.empty()  ? "--dim"
+                     : options.model.random_weights ? "--random-weights"
+                                                    : nullptr;
   if (flag != nullptr)
     usage_error(std::string(flag) + ": it describes the model, so it goes only with --model", flag, "", "--model");
 }

@@ -36,8 +36,7 @@ FileJson plan_of_file(const std::string& path) {
 
 void add_saved_plan_options(Command& command, ModelFlags& model) {
   command.add_option("--model", model.path, "The model that the plan was made for, an .onnx file or model:NAME");
-  command.add_option("--batch", model.batch, kBatchRange,
-                     "Batch size of the plan; that of the model's file unless given");
+  add_dim_flags(command, model, "Batch size of the plan; that of the model's file unless given");
   command.add_option("--random-weights", model.random_weights, "The seed that the plan was made with");
 }
 

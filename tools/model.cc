@@ -10,7 +10,6 @@
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/execute/run/execute.h"
 #include "relayout/graph/models/models.h"
-#include "relayout/graph/onnx/onnx.h"
 #include "relayout/graph/passes/backward.h"
 #include "relayout/graph/passes/fuse.h"
 #include "relayout/graph/passes/simplify.h"
@@ -67,7 +66,44 @@ Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
   return from_command_line([&] { return found->build(options); });
 }
 
-Graph graph_of(const ModelFlags& flags) {
+/// NAME=N each.
+std::vector<std::pair<std::string, int64_t>> named_dims(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, int64_t>> out;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == 0 || equals == std::string::npos) {
+      usage_error(fmt::format("--dim {}: it must be NAME=N, such as batch=8", escaped(text)), "--dim", escaped(text),
+                  "NAME=N");
+    }
+    const std::string name = text.substr(0, equals);
+    const int64_t extent =
+        from_command_line([&] { return parse_int(text.substr(equals + 1), "--dim " + escaped(name)); });
+    if (extent < 1) {
+      usage_error(fmt::format("--dim {}: the extent must be 1 or more", escaped(text)), "--dim", escaped(text), "1...");
+    }
+    out.emplace_back(name, extent);
+  }
+  return out;
+}
+
+/// The model of a file. An error about its dims says by which flag they are given.
+graph::OnnxModel model_of_file(const std::string& path, const graph::OnnxOptions& options) {
+  try {
+    return graph::read_onnx(path, options);
+  } catch (const Error& error) {
+    if (error.field() != "dims") throw Failure(exit_code(error, kBadData), error);
+    const bool open = error.code() == ErrorCode::unsupported;
+    std::string how;
+    if (open) {
+      const bool plain = error.value().find('[') == std::string::npos;
+      how = fmt::format("; give --dim {0}{1}=N{0}", plain ? "" : "'", error.value());
+      if (options.dims_of_arrays) how += ", or an --input whose shape shows it";
+    }
+    usage_error(error.message() + how, "--dim", error.value(), error.limit());
+  }
+}
+
+Graph graph_of(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays) {
   std::optional<uint64_t> seed;
   if (flags.random_weights) {
     const int64_t given = from_command_line([&] { return parse_int(*flags.random_weights, "--random-weights"); });
@@ -76,20 +112,42 @@ Graph graph_of(const ModelFlags& flags) {
                   "1...");
     seed = static_cast<uint64_t>(given);
   }
-  if (flags.path.starts_with(kOwn)) return own_model(flags, seed);
-  graph::OnnxOptions options{.batch = flags.batch};
+  const auto dims = named_dims(flags.dims);
+  if (flags.path.starts_with(kOwn)) {
+    if (dims.empty()) return own_model(flags, seed);
+    usage_error(
+        "--dim: it is for dims that an .onnx file leaves open; the project's own models have --batch, image=N "
+        "and channels=N",
+        "--dim", escaped(flags.dims.front()));
+  }
+  graph::OnnxOptions options{.batch = flags.batch, .dims = dims, .dims_of_arrays = dims_of_arrays};
   if (seed) options.random_weights = *seed;
   options.pass = pass_of(flags);
-  graph::OnnxModel model = from_data([&] { return graph::read_onnx(flags.path, options); });
+  graph::OnnxModel model = model_of_file(flags.path, options);
   for (const std::string& warning : model.warnings) write_stderr("relayout: warning: " + printable(warning) + "\n");
   return std::move(model.graph);
 }
 
+/// Makes nodes compute in f32 whose types the backend lacks. Without such types no backend is asked for.
+graph::Widened widened_by_backend(Graph& graph) {
+  const std::unique_ptr<graph::Backend> backend = execute::has_onednn() ? make_backend(0) : nullptr;
+  return graph::widen(graph, [&](const Graph& g, graph::NodeId node) {
+    return backend == nullptr || graph::has_implementation(*backend, g, node);
+  });
+}
+
 }  // namespace
+
+void add_dim_flags(Command& command, ModelFlags& flags, const std::string& help) {
+  command.add_option("--batch", flags.batch, kBatchRange, help);
+  command.add_option("--dim", flags.dims,
+                     "NAME=N: the extent of a dim that the model's file leaves open, by its name, or by its place as "
+                     "in 'x[2]=224'; may be given several times");
+}
 
 void add_model_flags(Command& command, ModelFlags& flags) {
   command.add_option("MODEL", flags.path, "The model, an .onnx file or model:NAME").required();
-  command.add_option("--batch", flags.batch, kBatchRange, "Batch size; that of the model's file unless given");
+  add_dim_flags(command, flags, "Batch size; that of the model's file unless given");
   command
       .add_flag("--training{step}", flags.training,
                 "Plan for training: the forward and backward pass (--training), or the forward pass alone "
@@ -99,8 +157,8 @@ void add_model_flags(Command& command, ModelFlags& flags) {
                      "Use random weights of this seed in place of the file's");
 }
 
-Graph load_model(const ModelFlags& flags) {
-  Graph graph = graph_of(flags);
+Graph load_model(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays, graph::Widened* widened) {
+  Graph graph = graph_of(flags, dims_of_arrays);
   const auto row_major = [&](TensorId t) {
     graph::Tensor& tensor = graph.tensor(t);
     if (!tensor.layout) tensor.layout = Layout::contiguous(tensor.dims);
@@ -108,10 +166,11 @@ Graph load_model(const ModelFlags& flags) {
   if (flags.training == kTrainingStep) {
     from_data([&] { graph::append_training(graph); });
   } else {
-    from_data([&] {
-      graph::simplify(graph);
-      graph::fuse(graph);
-    });
+    from_data([&] { graph::simplify(graph); });
+    const graph::Widened changed = widened_by_backend(graph);
+    if (changed.nodes > 0) from_data([&] { graph::simplify(graph); });
+    if (widened != nullptr) *widened = changed;
+    from_data([&] { graph::fuse(graph); });
     std::ranges::for_each(graph.inputs, row_major);
     std::ranges::for_each(graph.outputs, row_major);
   }

@@ -1,11 +1,15 @@
 // A model of an ONNX file, or one of the project's own by name, as the verbs plan and run want it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "relayout/graph/onnx/onnx.h"
+#include "relayout/graph/passes/widen.h"
 #include "relayout/graph/plan/layout_plan.h"
 #include "relayout/graph/plan/propagate.h"
 #include "tools/common.h"
@@ -16,6 +20,8 @@ struct ModelFlags {
   /// Of a file; or "model:NAME", one of graph/models.h, with ",image=N" and ",channels=N" (64 and 16).
   std::string path;
   int64_t batch = 0;
+  /// NAME=N each: extents that a file leaves open.
+  std::vector<std::string> dims{};
   std::optional<std::string> random_weights;
   /// "" for inference; "forward": the forward pass as training runs it (normalizations compute their statistics,
   /// layouts are those of forward_training); "step": that with its backward pass.
@@ -27,9 +33,18 @@ inline constexpr std::string_view kForwardTraining = "forward", kTrainingStep = 
 
 void add_model_flags(Command& command, ModelFlags& flags);
 
+/// As OnnxOptions::dims_of_arrays.
+using DimsOfArrays = std::function<std::vector<std::optional<Dims>>(std::span<const graph::OnnxInput>)>;
+
+/// Adds --batch and --dim. `help` is that of --batch.
+void add_dim_flags(Command& command, ModelFlags& flags, const std::string& help);
+
 /// The graph, simplified. Inputs and outputs are row-major, as ONNX has them. Of a training step: all weights are
-/// inputs of layouts that the plan chooses, and their gradients are outputs. Warnings go to standard error.
-graph::Graph load_model(const ModelFlags& flags);
+/// inputs of layouts that the plan chooses, and their gradients are outputs. Warnings go to standard error. Failure:
+/// usage (dims that nothing says or that contradict each other), and what reading and the passes throw. `widened`: what
+/// is computed in f32 because the backend lacks the model's types.
+graph::Graph load_model(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays = {},
+                        graph::Widened* widened = nullptr);
 
 /// Of --policy; blocks by the instruction set in use.
 graph::PropagateOptions propagate_options(graph::Policy policy);

@@ -82,6 +82,7 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<PolicyP
       const graph::PredictedCost cost = planner.predicted(*candidate.plan);
       candidate.predicted_us = cost.time();
       candidate.cost_us = cost.total();
+      candidate.reference_us = cost.references;
       if (cost.impossible != graph::kNone) {
         const graph::Node& node = planner.graph().node(cost.impossible);
         candidate.problem = fmt::format("{} \"{}\" cannot be run as {} in these layouts", name(node.kind),
@@ -106,7 +107,9 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<PolicyP
     PolicyPlan& candidate = out.emplace_back(PolicyPlan{.name = fmt::format("optimal #{}", i + 1)});
     candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
     candidate.plan->policy = candidate.name;
-    candidate.predicted_us = planner.predicted(*candidate.plan).time();
+    const graph::PredictedCost cost = planner.predicted(*candidate.plan);
+    candidate.predicted_us = cost.time();
+    candidate.reference_us = cost.references;
     candidate.cost_us = graph::with_solver_errors([&] { return solve::cost_of(best.space.problem, plans[i]); });
   }
 }
@@ -137,21 +140,25 @@ int run_plan(const PlanOptions& options, bool json) {
     usage_error("--policy " + options.plan.policy + ": it cannot be given with --tune, which chooses the policy",
                 "--policy", options.plan.policy, "--tune alone");
   }
-  const Graph graph = load_model(options.model);
+  graph::Widened widened;
+  const Graph graph = load_model(options.model, {}, &widened);
   const auto wishes = wishes_of(options.what_if, graph);
   Planner planner(graph, options.plan);
   PlanReport report{.graph = graph,
                     .model = escaped(options.model.path, 4096),
                     .cost = options.plan.cost,
                     .training = options.model.training,
+                    .widened = widened,
                     .threads = planner.backend().threads()};
   OptimalPlan best = planner.optimal();
   // Explaining a plan takes further searches. Where the first one was stopped, they would be stopped too.
   if (best.optimal) planner.explain(best);
+  const graph::PredictedCost cost = planner.predicted(best.plan);
   report.candidates.push_back({.name = "optimal",
                                .plan = best.plan,
-                               .predicted_us = planner.predicted(best.plan).time(),
-                               .cost_us = best.cost_us});
+                               .predicted_us = cost.time(),
+                               .cost_us = best.cost_us,
+                               .reference_us = cost.references});
   planner.interruptible([&] { add_rivals(planner, options.plan.policy, report.candidates); });
   if (options.tune && !planner.interrupted()) {
     if (best.optimal) add_cheapest(planner, best, report.candidates);
@@ -165,6 +172,9 @@ int run_plan(const PlanOptions& options, bool json) {
   const std::optional<Failure> no_wish = add_what_if(options, wishes, planner, report);
   report.warnings = planner.warnings();
   if (planner.interrupted()) report.warnings.emplace_back(kCutShort);
+  const PolicyPlan& chosen = report.candidates[report.chosen];
+  const std::string slow = reference_warning(graph, *chosen.plan, chosen.reference_us, chosen.predicted_us);
+  if (!slow.empty()) report.warnings.push_back(slow);
   write_warnings(report.warnings);
   const bool to_stdout = options.out && is_stdout(*options.out);
   if (options.out && !to_stdout) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "relayout/graph/ir/post_ops.h"
+#include "relayout/graph/plan/layout_names.h"
 #include "tools/certificate_json.h"
 #include "tools/plan_file.h"
 
@@ -18,6 +19,12 @@ using graph::CopyId;
 using graph::kNone;
 using graph::LayoutPlan;
 
+/// What the times are that a plan is chosen by.
+std::string prices_text(const PlanReport& report) {
+  if (report.cost == "measured") return "measured: each primitive and each reorder was run by itself, in each layout";
+  return "analytic: computed from the work and this machine's speeds, not measured; --cost measured runs everything";
+}
+
 /// A time with its sign.
 std::string difference_text(double us) { return (us < 0 ? "" : "+") + time_text(us); }
 
@@ -26,7 +33,9 @@ Json time_json(double us) { return std::isfinite(us) ? Json(us) : Json(); }
 
 std::string proof_text(const graph::OptimalPlan& plan) {
   std::string out =
-      plan.optimal ? "proven the cheapest" : fmt::format("at most {:.2g}% from the cheapest", 100 * plan.gap);
+      plan.optimal ? "proven that no plan costs less by these prices; whether it takes the least time depends on how "
+                     "right they are (--tune runs the best plans)"
+                   : fmt::format("at most {:.2g}% from the cheapest by these prices", 100 * plan.gap);
   if (plan.space.left_out > 0)
     out += fmt::format(" among the layouts that were considered ({} were left out because there were too many)",
                        plan.space.left_out);
@@ -42,12 +51,15 @@ using Reorders = std::multiset<std::array<std::string, 3>>;
 class ReportWriter {
  public:
   explicit ReportWriter(const PlanReport& report)
-      : report_(report), graph_(report.graph), plan_(report.plan()), names_(tensor_names(report.graph)) {
-    for (const graph::Copy& copy : plan_.copies) {
-      for (const bool weights : {false, true}) {
-        const std::string name = graph::display_name(copy.layout, copy.opaque, weights);
-        if (name.size() > kLongName) short_names_.try_emplace(name, fmt::format("layout({})", short_names_.size() + 1));
-      }
+      : report_(report),
+        graph_(report.graph),
+        plan_(report.plan()),
+        names_(tensor_names(report.graph)),
+        layout_names_(report.graph) {
+    add_short_names(plan_);
+    if (report.what_if) {
+      add_short_names(*cheapest().plan);
+      add_short_names(report.what_if->plan.plan);
     }
   }
 
@@ -61,6 +73,12 @@ class ReportWriter {
                 {"cost", report_.cost}};
     out["predicted_us"] = time_json(chosen.predicted_us);
     out["cost_us"] = time_json(chosen.cost_us);
+    out["reference_us"] = time_json(chosen.reference_us);
+    if (report_.widened.nodes > 0) {
+      Json types = Json::array();
+      for (const DType dtype : report_.widened.types) types.push_back(name(dtype));
+      out["computed_in_f32"] = {{"primitives", report_.widened.nodes}, {"types", std::move(types)}};
+    }
     if (!chosen.problem.empty()) out["problem"] = chosen.problem;
     if (chosen.measured_us) out["measured_us"] = *chosen.measured_us;
     if (report_.optimal != nullptr) {
@@ -97,24 +115,43 @@ class ReportWriter {
     out += bold("Reorders") + "\n";
     const auto rows = reorder_rows();
     out += rows.size() > 1 ? table(rows) : "  none\n";
-    out += legend(out);
     out += "\n" + bold("Policies") + "\n" + table(policy_rows());
     if (report_.optimal != nullptr) {
       const graph::OptimalPlan& best = *report_.optimal;
-      out += "\n" +
-             labelled("plan",
-                      fmt::format("predicted time {}, cost {} ({} costs; moved bytes count twice), {}; planned in {}",
-                                  time_text(report_.candidates[report_.chosen].predicted_us), time_text(best.cost_us),
-                                  report_.cost, proof_text(best), time_text(best.planning_ms * 1e3)));
+      out += "\n" + labelled("plan", fmt::format("predicted time {}, cost {} (moved bytes count twice); planned in {}",
+                                                 time_text(report_.candidates[report_.chosen].predicted_us),
+                                                 time_text(best.cost_us), time_text(best.planning_ms * 1e3)));
+      out += labelled("prices", prices_text(report_)) + labelled("proof", proof_text(best));
+    } else {
+      out += "\n" + labelled("prices", prices_text(report_));
     }
-    out += saved_text() + rounding_text(graph::totals(graph_, plan_));
-    return report_.what_if ? out + "\n" + what_if_text() : out;
+    const std::string types = text_of(report_.widened, plan_.backend);
+    out += saved_text() + rounding_text(graph::totals(graph_, plan_)) + (types.empty() ? "" : labelled("types", types));
+    return legend(report_.what_if ? out + "\n" + what_if_text() : out);
   }
 
  private:
   const std::string& name_of(const graph::Copy& copy) const { return names_[static_cast<std::size_t>(copy.tensor)]; }
-  std::string shown_layout(CopyId id, bool weights) const {
-    return shortened(graph::display_name(plan_.copy(id).layout, plan_.copy(id).opaque, weights));
+  std::string shown_layout(const graph::Copy& copy) const { return shortened(layout_names_.of(copy)); }
+
+  void add_short_names(const LayoutPlan& plan) {
+    for (const graph::Copy& copy : plan.copies) {
+      const std::string name = layout_names_.of(copy);
+      if (name.size() > kLongName) short_names_.try_emplace(name, fmt::format("layout({})", short_names_.size() + 1));
+    }
+  }
+
+  /// The concat into whose result a copy is made, where it is one of its parts; null for other copies.
+  static const graph::Node* concat_of(const graph::Graph& graph, const LayoutPlan& plan, const graph::Copy& copy) {
+    for (std::size_t n = 0; n < plan.nodes.size() && copy.view_of != kNone; ++n) {
+      if (graph.nodes[n].kind == graph::Kind::concat && plan.nodes[n].dst[0] == copy.view_of) return &graph.nodes[n];
+    }
+    return nullptr;
+  }
+  /// What a reorder makes: a layout, or a part of a concat's result.
+  std::string made_by(const LayoutPlan& plan, const graph::Copy& copy) const {
+    const graph::Node* concat = concat_of(graph_, plan, copy);
+    return concat == nullptr ? shown_layout(copy) : "a part of " + escaped(concat->name, 40);
   }
 
   /// With short names in place of long ones.
@@ -126,14 +163,14 @@ class ReportWriter {
     return text;
   }
 
-  /// What the short names in `text` stand for.
+  /// The report with what the short names in it stand for.
   std::string legend(const std::string& text) const {
     std::vector<std::vector<std::string>> rows;
     for (const auto& [name, short_name] : short_names_) {
       if (text.find(short_name) != std::string::npos) rows.push_back({short_name, name});
     }
     std::ranges::sort(rows, {}, [](const auto& row) { return std::pair(row[0].size(), row[0]); });
-    return rows.empty() ? "" : "\n" + bold("Layouts") + "\n" + table(rows);
+    return rows.empty() ? text : text + "\n" + bold("Layouts") + "\n" + table(rows);
   }
 
   Json reorder(CopyId id) const {
@@ -190,7 +227,7 @@ class ReportWriter {
       const auto add = [&](const std::vector<CopyId>& operands) {
         for (CopyId id : operands) {
           if (id == kNone || plan_.copy(id).layout.ndims() < 2) continue;
-          layouts += " " + shown_layout(id, graph_.tensor(plan_.copy(id).tensor).constant());
+          layouts += " " + shown_layout(plan_.copy(id));
         }
       };
       add(planned.src);
@@ -219,7 +256,7 @@ class ReportWriter {
     std::vector<std::vector<std::string>> rows = {{"tensor", "from", "to", "moves", "why"}};
     for (CopyId id : plan_.reorders(graph_)) {
       const graph::Copy& copy = plan_.copy(id);
-      rows.push_back({escaped(name_of(copy), 40), shown_layout(copy.from, false), shown_layout(id, false),
+      rows.push_back({escaped(name_of(copy), 40), shown_layout(plan_.copy(copy.from)), made_by(plan_, copy),
                       size_text(reorder_bytes(graph_, plan_, id)), escaped(shortened(copy.reason), 300)});
     }
     return rows;
@@ -271,12 +308,13 @@ class ReportWriter {
                     size_text(more.reorder_bytes)));
   }
 
-  Reorders reorders_of(const LayoutPlan& plan) const {
+  /// As expressions for JSON, or as the tables have them.
+  Reorders reorders_of(const LayoutPlan& plan, bool shown) const {
     Reorders out;
     for (CopyId id : plan.reorders(graph_)) {
-      const graph::Copy& copy = plan.copy(id);
-      out.insert({name_of(copy), graph::expression_of(plan.copy(copy.from).layout, plan.copy(copy.from).opaque),
-                  graph::expression_of(copy.layout, copy.opaque)});
+      const graph::Copy &copy = plan.copy(id), &from = plan.copy(copy.from);
+      out.insert({name_of(copy), shown ? shown_layout(from) : graph::expression_of(from.layout, from.opaque),
+                  shown ? made_by(plan, copy) : graph::expression_of(copy.layout, copy.opaque)});
     }
     return out;
   }
@@ -295,7 +333,8 @@ class ReportWriter {
   double what_if_cost() const { return report_.what_if->plan.cost_us - cheapest().cost_us; }
 
   Json what_if_json() const {
-    const Reorders before = reorders_of(*cheapest().plan), after = reorders_of(report_.what_if->plan.plan);
+    const Reorders before = reorders_of(*cheapest().plan, false);
+    const Reorders after = reorders_of(report_.what_if->plan.plan, false);
     const auto list = [](const Reorders& reorders) {
       Json out = Json::array();
       for (const auto& [tensor, from, to] : reorders) out.push_back({{"tensor", tensor}, {"from", from}, {"to", to}});
@@ -313,7 +352,8 @@ class ReportWriter {
   }
 
   std::string what_if_text() const {
-    const Reorders before = reorders_of(*cheapest().plan), after = reorders_of(report_.what_if->plan.plan);
+    const Reorders before = reorders_of(*cheapest().plan, true);
+    const Reorders after = reorders_of(report_.what_if->plan.plan, true);
     std::string out = bold("What if " + escaped(report_.what_if->wishes, 400)) + "\n";
     out += fmt::format("  predicted time {} ({}); cost {} ({})\n", time_text(report_.what_if->predicted_us),
                        difference_text(what_if_us()), time_text(report_.what_if->plan.cost_us),
@@ -331,6 +371,7 @@ class ReportWriter {
   const graph::Graph& graph_;
   const LayoutPlan& plan_;
   std::vector<std::string> names_;
+  const graph::LayoutNames layout_names_;
   /// By the name of a layout that is too long for tables; longer ones first, as one may be a part of another.
   struct Longer {
     bool operator()(const std::string& a, const std::string& b) const {

@@ -13,6 +13,8 @@ struct PolicyPlan {
   std::optional<graph::LayoutPlan> plan;
   /// Its time, and what plans are compared by (see PredictedCost); infinity where a primitive of it cannot be run.
   double predicted_us = 0, cost_us = 0;
+  /// The part of the time that reference implementations take.
+  double reference_us = 0;
   /// Why there is no plan, or no time of it.
   std::string problem{};
   /// End to end, where it was run.
@@ -37,6 +39,7 @@ struct PlanReport {
   std::string model, cost;
   /// As in ModelFlags.
   std::string training{};
+  graph::Widened widened{};
   int threads = 0;
   /// What went wrong beside.
   std::vector<std::string> warnings{};

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "relayout/execute/measure/calibrate.h"
 #include "relayout/execute/measure/cost_cache.h"
 #include "tools/interrupt.h"
@@ -223,6 +225,23 @@ std::vector<std::string> Planner::warnings() {
                     measured_->unreliable(), counted(measured_->measured(), "time")));
   }
   return out;
+}
+
+std::string reference_warning(const graph::Graph& graph, const graph::LayoutPlan& plan, double reference_us,
+                              double predicted_us) {
+  constexpr double kMuch = 0.1;
+  constexpr int kNamed = 5;
+  if (!std::isfinite(predicted_us) || !(reference_us > kMuch * predicted_us)) return "";
+  std::string nodes;
+  int64_t count = 0;
+  for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
+    if (!plan.nodes[n].reference || ++count > kNamed) continue;
+    nodes += fmt::format("{}{} ({})", nodes.empty() ? "" : ", ", escaped(graph.nodes[n].name, 40),
+                         plan.nodes[n].implementation);
+  }
+  if (count > kNamed) nodes += fmt::format(" and {} more", count - kNamed);
+  return fmt::format("slow reference implementations take {:.0f} % of the predicted time, as {} has no others for {}",
+                     100 * reference_us / predicted_us, plan.backend, nodes);
 }
 
 std::string rounding_text(const graph::PlanTotals& totals) {

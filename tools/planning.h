@@ -86,6 +86,11 @@ class Planner {
   bool interrupted_ = false;
 };
 
+/// A warning where reference implementations take more than a tenth of the predicted time of a plan, with the nodes;
+/// else empty.
+std::string reference_warning(const graph::Graph& graph, const graph::LayoutPlan& plan, double reference_us,
+                              double predicted_us);
+
 /// A line that says how many primitives round more than their definition; empty if none does.
 std::string rounding_text(const graph::PlanTotals& totals);
 

@@ -8,7 +8,11 @@
 namespace relayout::tools {
 
 void require_for_raw(const InputOptions& options) {
-  if (options.expected) return;
+  if (options.expected) {
+    if (options.expected->dims || (options.layout && layout_argument(*options.layout).default_dims())) return;
+    usage_error(shown_path(options) + ": raw bytes do not show the dims that the model leaves open; give --dim",
+                "--dim");
+  }
   std::string missing;
   const auto need = [&](bool given, const std::string& flag) {
     if (!given) missing += (missing.empty() ? "" : ", ") + flag;

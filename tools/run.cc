@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
-#include <random>
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/run/execute.h"
@@ -15,7 +13,7 @@
 #include "tools/plan_file.h"
 #include "tools/planning.h"
 #include "tools/run_check.h"
-#include "tools/tensor_input.h"
+#include "tools/run_inputs.h"
 
 namespace relayout::tools {
 namespace {
@@ -25,125 +23,22 @@ using graph::TensorId;
 
 struct RunOptions {
   ModelFlags model;
-  std::vector<std::string> inputs;
-  std::optional<std::string> out, random_inputs, input_layout;
+  InputFlags inputs;
+  std::optional<std::string> out;
   PlanFlags plan;
   std::optional<std::string> plan_file;
-  double input_scale = 1;
   int repeat = 1;
   bool profile = false, check = false, check_padding = false, force = false;
 };
 
-/// A graph input with its values: of a file, or random.
-struct Input {
-  std::optional<TensorInput> file;
-  TensorDesc desc;
-  std::vector<std::byte> held;
-
-  const void* data() const { return held.empty() && file ? file->bytes.data() : held.data(); }
-};
-
-std::size_t index_of(const Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    if (graph.tensor(graph.inputs[i]).name == name) return i;
-  }
-  return graph.inputs.size();
-}
-
-std::string input_names(const Graph& graph) {
-  std::string out;
-  for (TensorId t : graph.inputs) {
-    const graph::Tensor& tensor = graph.tensor(t);
-    out += fmt::format("{}{} ({} {})", out.empty() ? "" : ", ", escaped(tensor.name), name(tensor.dtype),
-                       dims_text(tensor.dims));
-  }
-  return out;
-}
-
-Input open_input(const RunOptions& options, const Graph& graph, TensorId t, const std::string& path) {
-  Input out;
-  const graph::Tensor& tensor = graph.tensor(t);
-  out.file = open_tensor({.path = path,
-                          .layout = options.input_layout,
-                          .expected = InputOptions::Expected{tensor.dims, tensor.dtype},
-                          .layout_flag = "--input-layout"});
-  out.desc = out.file->desc;
-  if (out.desc.layout.dims() != tensor.dims) {
-    throw Failure(kBadData,
-                  Error(ErrorCode::invalid_argument,
-                        fmt::format("{}: the dims are {}, but those of the model's input {} are {}", escaped(path),
-                                    dims_text(out.desc.layout.dims()), escaped(tensor.name), dims_text(tensor.dims)),
-                        escaped(tensor.name), dims_text(out.desc.layout.dims()), dims_text(tensor.dims)));
-  }
-  if (out.file->swap_item_bytes > 1) {
-    out.held.assign(out.file->bytes.begin(), out.file->bytes.end());
-    swap_bytes(out.held, out.file->swap_item_bytes);
-  }
-  return out;
-}
-
-Input random_input(const Graph& graph, TensorId t, std::mt19937_64& rng) {
-  const graph::Tensor& tensor = graph.tensor(t);
-  Input out;
-  out.desc = {Layout::contiguous(tensor.dims), tensor.dtype};
-  graph::Values values(static_cast<std::size_t>(out.desc.layout.elements()));
-  std::uniform_real_distribution<double> uniform(is_floating(tensor.dtype) ? -1 : 0, 1);
-  std::ranges::generate(values, [&] { return uniform(rng); });
-  out.held = graph::store(values, tensor.dtype);
-  return out;
-}
-
-/// The inputs of the graph, in its order.
-std::vector<Input> open_inputs(const RunOptions& options, const Graph& graph) {
-  std::vector<std::string> paths(graph.inputs.size());
-  std::size_t next = 0;
-  for (const std::string& text : options.inputs) {
-    const std::size_t equals = text.find('=');
-    std::size_t i = equals == std::string::npos ? graph.inputs.size() : index_of(graph, text.substr(0, equals));
-    std::error_code ignored;
-    if (equals != std::string::npos && i == graph.inputs.size() && !std::filesystem::exists(text, ignored)) {
-      usage_error(fmt::format("--input {}: the model has no input {}; its inputs are {}", escaped(text),
-                              escaped(text.substr(0, equals)), input_names(graph)),
-                  "--input", escaped(text), input_names(graph));
-    }
-    const std::string path = i < graph.inputs.size() ? text.substr(equals + 1) : text;
-    if (i == graph.inputs.size()) i = next++;
-    if (i >= graph.inputs.size() || !paths[i].empty()) {
-      usage_error(fmt::format("--input {}: there is no further input for it; the model's inputs are {}", escaped(text),
-                              input_names(graph)),
-                  "--input", escaped(text), input_names(graph));
-    }
-    if (path == "-" && std::ranges::find(paths, path) != paths.end()) {
-      usage_error("--input -: standard input can be read only once, and another input is read from it, too", "--input",
-                  "-", "a file");
-    }
-    paths[i] = path;
-  }
-  std::mt19937_64 rng;
-  if (options.random_inputs) {
-    rng.seed(
-        static_cast<uint64_t>(from_command_line([&] { return parse_int(*options.random_inputs, "--random-inputs"); })));
-  }
-  std::vector<Input> out;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].empty() && !options.random_inputs) {
-      usage_error(fmt::format("give --input for {}, or --random-inputs SEED; the model's inputs are {}",
-                              escaped(graph.tensor(graph.inputs[i]).name), input_names(graph)),
-                  "--input", "", input_names(graph));
-    }
-    out.push_back(paths[i].empty() ? random_input(graph, graph.inputs[i], rng)
-                                   : open_input(options, graph, graph.inputs[i], paths[i]));
-  }
-  return out;
-}
-
-std::vector<graph::Values> values_of(const RunOptions& options, const std::vector<Input>& inputs) {
+/// The values of the inputs, times `scale`.
+std::vector<graph::Values> values_of(const std::vector<Input>& inputs, double scale) {
   std::vector<graph::Values> out;
   for (const Input& input : inputs) {
     const TensorDesc plain{Layout::contiguous(input.desc.layout.dims()), DType::f64};
     graph::Values& v = out.emplace_back(static_cast<std::size_t>(plain.layout.elements()));
     cpu::run(cpu::make_plan(input.desc, plain), input.data(), v.data());
-    for (double& x : v) x *= options.input_scale;
+    for (double& x : v) x *= scale;
   }
   return out;
 }
@@ -220,6 +115,8 @@ struct RunResult {
   std::optional<int> plan_threads;
   int threads = 0;
   std::vector<std::string> warnings;
+  /// What is computed in f32; empty where nothing is but what the model has in f32.
+  std::string types;
 };
 
 Json run_json(const RunOptions& options, const execute::Model& model, const RunResult& result) {
@@ -238,6 +135,7 @@ Json run_json(const RunOptions& options, const execute::Model& model, const RunR
                    {"scratch", memory.scratch}};
   out["threads"] = result.threads;
   if (result.plan_threads) out["plan_threads"] = *result.plan_threads;
+  if (!result.types.empty()) out["types"] = result.types;
   if (!result.warnings.empty()) out["warnings"] = result.warnings;
   if (options.profile) out["profile"] = profile_json(result.profile);
   if (result.check) {
@@ -271,6 +169,7 @@ std::string run_text(const RunOptions& options, const execute::Model& model, con
   }
   if (!slow.empty()) out += labelled("reference", slow);
   out += rounding_text(totals);
+  if (!result.types.empty()) out += labelled("types", result.types);
   out += labelled(
       "memory", fmt::format("peak {}: activations {} (unshared {}), constants {}, scratch {}", size_text(memory.peak()),
                             size_text(memory.activations), size_text(memory.activations_unshared),
@@ -296,14 +195,16 @@ std::string run_text(const RunOptions& options, const execute::Model& model, con
 int run_model(const RunOptions& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
-  const Graph graph = load_model(options.model);
+  RunInputs files(options.inputs);
+  graph::Widened widened;
+  const Graph graph = load_model(options.model, files.dims_of_arrays(), &widened);
   check_output_file(options, graph);
   Planner planner(graph, options.plan);
   std::optional<graph::LayoutPlan> plan;
   if (options.plan_file) plan = read_plan(*options.plan_file, graph, options.model.training, planner.backend());
-  const std::vector<Input> inputs = open_inputs(options, graph);
+  const std::vector<Input> inputs = files.open(graph);
   execute::Model model(graph, plan ? *std::move(plan) : planner.plan(), planner.backend(),
-                       {.check_padding = options.check_padding, .input_scale = options.input_scale});
+                       {.check_padding = options.check_padding, .input_scale = files.scale()});
   std::vector<execute::Source> sources;
   for (const Input& input : inputs) sources.push_back({input.desc, input.data()});
   std::vector<std::vector<std::byte>> outputs;
@@ -313,7 +214,14 @@ int run_model(const RunOptions& options, bool json) {
     outputs.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
     destinations.push_back({desc, outputs.back().data()});
   }
-  RunResult result{.threads = planner.backend().threads(), .warnings = planner.warnings()};
+  RunResult result{.threads = planner.backend().threads(), .types = text_of(widened, planner.backend().name())};
+  if (std::ranges::any_of(model.plan().nodes, &graph::PlannedNode::reference)) {
+    const graph::PredictedCost cost = planner.predicted(model.plan());
+    result.warnings.push_back(reference_warning(graph, model.plan(), cost.references, cost.time()));
+    std::erase(result.warnings, "");
+  }
+  const std::vector<std::string> of_planner = planner.warnings();
+  result.warnings.insert(result.warnings.end(), of_planner.begin(), of_planner.end());
   if (model.plan().threads != result.threads) {
     result.plan_threads = model.plan().threads;
     write_stderr(
@@ -331,7 +239,7 @@ int run_model(const RunOptions& options, bool json) {
   }
   std::ranges::sort(result.nanoseconds);
   if (options.profile) result.profile = model.profile(sources, destinations);
-  if (options.check) result.check = check_outputs(graph, values_of(options, inputs), outputs);
+  if (options.check) result.check = check_outputs(graph, values_of(inputs, files.scale()), outputs);
   if (options.out) write_outputs(options, graph, outputs);
   const std::string text = json ? json_text(run_json(options, model, result)) : run_text(options, model, result);
   options.out == "-" ? write_stderr(text) : write_stdout(text);
@@ -345,21 +253,17 @@ Verb add_run(CommandLine& line) {
       line, "run", "Run a model on inputs, in the layouts of a plan",
       "  relayout run net.onnx --input x.npy -o y.npy\n"
       "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
+      "  relayout run net.onnx --input photo.jpg --resize 256 --mean 123.7,116.3,103.5 --std 58.4,57.1,57.4\n"
       "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
       "  relayout run net.onnx --plan plan.json --input x.npy -o y.npy\n"
-      "Inputs may have any layout and element type; they are converted. Raw bytes have those of the model's input,\n"
+      "Dims that the model leaves open are those of the inputs. Inputs may have any layout and element type; they are\n"
+      "converted. The values of files are (scale * value - mean) / std. Raw bytes have the model's type and dims, are\n"
       "row-major unless --input-layout says otherwise. Several outputs go to one .npz or .safetensors file.\n"
       "--check compares the outputs with a slow float64 reference: the exit code is 0 where they are equal, and\n"
       "1 where they differ.");
   auto options = std::make_shared<RunOptions>();
   add_model_flags(command, options->model);
-  command.add_option("--input", options->inputs,
-                     "FILE or NAME=FILE, once for each input of the model; without names in the model's order");
-  command.add_option("--input-layout", options->input_layout,
-                     "Layout of the inputs; needed where the files do not record it");
-  command.add_option("--input-scale", options->input_scale, "Multiply the values of all inputs by this number");
-  command.add_option("--random-inputs", options->random_inputs,
-                     "Fill the inputs that are not given with random values of this seed");
+  add_input_flags(command, options->inputs);
   command.add_option("-o,--out", options->out, "Output file; its tensors are row-major");
   command.add_flag("-f,--force", options->force, "Replace an output file that exists");
   add_plan_flags(command, options->plan);

@@ -22,13 +22,28 @@ double distance(const graph::Values& a, const graph::Values& b) {
   return out;
 }
 
-/// What an output may differ by: kTolerance of its scale.
-double allowed(const graph::Values& want, double sum) {
+/// The share of its scale that an output may differ by: kTolerance, or four roundings to the coarsest type that nodes
+/// write.
+double tolerance_of(const graph::Graph& graph) {
+  constexpr double kRoundingsBetween = 4;
+  double out = kTolerance;
+  for (const graph::Node& node : graph.nodes) {
+    for (const graph::TensorId t : node.dst) {
+      const DType dtype = t == graph::kNone ? DType::f32 : graph.tensor(t).dtype;
+      if (dtype == DType::f16 || dtype == DType::bf16)
+        out = std::max(out, kRoundingsBetween * (dtype == DType::bf16 ? 0x1p-8 : 0x1p-11));
+    }
+  }
+  return out;
+}
+
+/// What an output may differ by: a share of its scale.
+double allowed(const graph::Values& want, double sum, double share) {
   double scale = std::max(1e-30, kSumShare * sum);
   for (double x : want) {
     if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
   }
-  return kTolerance * scale;
+  return share * scale;
 }
 
 }  // namespace
@@ -36,12 +51,13 @@ double allowed(const graph::Values& want, double sum) {
 OutputCheck check_outputs(const graph::Graph& graph, const std::vector<graph::Values>& values,
                           const std::vector<std::vector<std::byte>>& outputs) {
   const auto [want, sums] = graph::evaluate_sums(graph, values);
+  const double share = tolerance_of(graph);
   OutputCheck out;
   std::vector<double> differences, limits;
   for (std::size_t i = 0; i < want.size(); ++i) {
     const DType dtype = graph.tensor(graph.outputs[i]).dtype;
     differences.push_back(distance(graph::load(outputs[i], dtype, static_cast<int64_t>(want[i].size())), want[i]));
-    limits.push_back(allowed(want[i], sums[i]));
+    limits.push_back(allowed(want[i], sums[i], share));
     out.zero += !want[i].empty() && std::ranges::all_of(want[i], [](double x) { return x == 0; });
   }
   const std::vector<double> tolerated = limits;
@@ -65,7 +81,7 @@ OutputCheck check_outputs(const graph::Graph& graph, const std::vector<graph::Va
     if (differences[i] / limits[i] > differences[worst] / limits[worst]) worst = i;
   }
   if (want.empty()) return out;
-  out.difference = kTolerance * differences[worst] / tolerated[worst];
+  out.difference = share * differences[worst] / tolerated[worst];
   out.output = graph.output_name(worst);
   return out;
 }

@@ -10,8 +10,9 @@
 
 namespace relayout::tools {
 
-/// How far outputs are from the reference. One may differ by 0.001 of its scale: its largest finite value, or a
-/// hundredth of the largest sum of magnitudes that a value of it is the result of, as gradients may cancel to nothing.
+/// How far outputs are from the reference. One may differ by 0.001 of its scale, or where nodes write bf16 or f16 by
+/// four roundings to that type, 0.016 or 0.002 of it. The scale is its largest finite value, or a hundredth of the
+/// largest sum of magnitudes that a value of it is the result of, as gradients may cancel to nothing.
 /// Where it differs by more, rounding may be the reason: it may differ by 16 times what a change of each input and of
 /// each computed value by a few roundings of f32 makes of it in the reference (evaluate_rounded), the most of six
 /// samples. (Values of half precision are not changed: nothing is explained so.)

@@ -190,8 +190,8 @@ bool is_shapeless(const Format& format) {
 /// The dims before the views with which the tensor has the expected dims; nothing where the array shows others.
 std::optional<Dims> expected_dims(const InputOptions& options, const StoredTensor& stored, const Format& format,
                                   bool raw) {
-  if (!options.expected || stored.dims || format.fixed_dims()) return std::nullopt;
-  const std::optional<Dims> dims = format.dims_before_views(options.expected->dims);
+  if (!options.expected || !options.expected->dims || stored.dims || format.fixed_dims()) return std::nullopt;
+  const std::optional<Dims> dims = format.dims_before_views(*options.expected->dims);
   if (raw) {
     if (dims) return dims;
     usage_error(fmt::format("{} {}: its views do not show the dims of the buffer of {}", options.layout_flag,

@@ -36,9 +36,9 @@ struct InputOptions {
   bool dims_shared = false;
   std::optional<std::string> dtype;
   /// What the tensor must be anyway, as the input of a model: this holds where neither the file nor a flag says it. The
-  /// verb then has no flags for dims, type and the place of raw bytes.
+  /// verb then has no flags for dims, type and the place of raw bytes. Without dims, files must show them.
   struct Expected {
-    Dims dims;
+    std::optional<Dims> dims{};
     DType dtype = DType::f32;
   };
   std::optional<Expected> expected{};

@@ -36,7 +36,8 @@ class Node(NamedTuple):
 class Model:
     """A model with its cheapest plan, ready to run. Made by plan()."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0,
+    def __init__(self, path: Union[str, "os.PathLike[str]"], *, dims: Optional[Mapping[str, int]] = None,
+                 batch: Optional[int] = None, inputs: Any = None, input_scale: float = 1.0,
                  speeds: Optional[Mapping[str, float]] = None):
         try:
             from ._models import PlannedModel
@@ -47,9 +48,14 @@ class Model:
                 "relayout.plan: what plans models is a package of its own; `pip install ./python/models` in a clone "
                 "adds it",
                 field="relayout._models") from error
-        self._native = PlannedModel(path, input_scale, speeds)
-        self._made_of = os.path.abspath(path), input_scale, speeds  # another process may have another folder
+        if batch is not None and batch < 1:
+            raise InvalidArgumentError(f"batch {batch}: it is at least 1", "batch", str(batch), "1...")
+        self._native = PlannedModel(path, input_scale, speeds, list((dims or {}).items()), batch or 0,
+                                    [] if inputs is None else _shapes_of(inputs))
         self.inputs = [Operand(*row) for row in self._native.inputs()]
+        # Another process may have another folder, and no arrays.
+        every = {f"{x.name}[{d}]": extent for x in self.inputs for d, extent in enumerate(x.dims) if d or not batch}
+        self._made_of = os.path.abspath(path), every, batch, input_scale, speeds
         self.outputs = [Operand(*row) for row in self._native.outputs()]
         self.nodes = [Node(*row) for row in self._native.nodes()]
         #: Why each reorder is there.
@@ -81,7 +87,8 @@ class Model:
         for operand, view in zip(self.inputs, views):
             shape = tuple(view.shape)
             if shape != operand.dims:
-                raise InvalidArgumentError(f"input {operand.name!r} has dims {operand.dims}, and the array is {shape}",
+                raise InvalidArgumentError(f"input {operand.name!r} has dims {operand.dims}, and the array is {shape}; "
+                                           "a plan is for one shape, which plan(..., inputs=) takes from arrays",
                                            operand.name, str(shape), str(operand.dims))
         first = given[0] if given else None
         # A tensor of PyTorch is written to directly; other libraries take memory that is aligned as theirs.
@@ -94,8 +101,8 @@ class Model:
     def __reduce__(self) -> Tuple[Any, ...]:
         """A model is pickled by its file's absolute path and what else made it, and planned again where it is loaded,
         which may be another machine."""
-        path, input_scale, speeds = self._made_of
-        return functools.partial(Model, input_scale=input_scale, speeds=speeds), (path,)
+        path, dims, batch, input_scale, speeds = self._made_of
+        return functools.partial(Model, dims=dims, batch=batch, input_scale=input_scale, speeds=speeds), (path,)
 
     def _arranged(self, inputs: Any) -> List[Any]:
         if isinstance(inputs, Mapping):
@@ -105,7 +112,7 @@ class Model:
                 raise InvalidArgumentError(f"the inputs are {[operand.name for operand in self.inputs]}; missing: "
                                            f"{missing}, unknown: {extra}", "inputs")
             return [inputs[operand.name] for operand in self.inputs]
-        given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        given = _listed(inputs)
         if len(given) != len(self.inputs):
             raise InvalidArgumentError(f"the model has {len(self.inputs)} inputs, and {len(given)} arrays are given",
                                        "inputs", str(len(given)), str(len(self.inputs)))
@@ -115,8 +122,9 @@ class Model:
         lines = [f"{node.name} by {node.implementation}: {', '.join(node.src_layouts)} -> {', '.join(node.dst_layouts)}"
                  for node in self.nodes]
         lines += [f"reorder: {reason}" for reason in self.reorders]
-        proven = "no plan costs less" if self.optimal else "the best plan that was found"
-        lines.append(f"predicted: primitives {self.primitives_us:.1f} us, reorders {self.reorders_us:.1f} us; {proven}")
+        proven = "no plan costs less by these prices" if self.optimal else "the best plan that was found"
+        lines.append(f"predicted by analytic prices, not measured: primitives {self.primitives_us:.1f} us, reorders "
+                     f"{self.reorders_us:.1f} us; {proven}")
         lines += [f"warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
@@ -124,25 +132,41 @@ class Model:
         return f"<relayout.Model of {len(self.nodes)} primitives and {len(self.reorders)} reorders>"
 
 
+def _listed(inputs: Any) -> List[Any]:
+    return list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+
+
+def _shapes_of(inputs: Any) -> List[Tuple[str, Tuple[int, ...]]]:
+    """The shapes of arrays, with the names of their inputs, or "" where they stand in the model's order."""
+    named = list(inputs.items()) if isinstance(inputs, Mapping) else [("", x) for x in _listed(inputs)]
+    return [(name, tuple(with_plain_elements(host_view(x)).shape)) for name, x in named]
+
+
 def _as_caller(x: Any, array: Any) -> Any:
     wrap = None if x is None else like_caller(x)
     return wrap(array) if wrap else array
 
 
-def plan(path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0,
+def plan(path: Union[str, "os.PathLike[str]"], *, dims: Optional[Mapping[str, int]] = None,
+         batch: Optional[int] = None, inputs: Any = None, input_scale: float = 1.0,
          speeds: Optional[Mapping[str, float]] = None) -> Model:
     """The model of an .onnx file in the layouts that cost the least on this machine, which is measured for it.
 
+    dims: extents that the file leaves open, by their names or as input[dim]: {"batch": 3, "x[2]": 224}. batch: the
+    first dim of all inputs, which replaces the file's; 1 where nothing says it. inputs: arrays like those that the
+    model will be run with, as run() takes them, whose shapes say what is still open.
     input_scale multiplies the values of inputs whose type is not the model's, such as photos in u8. speeds: those of
     another Model, `model.speeds`, which may be kept in a file. Without them the first plan of a process measures the
     machine, which takes less than a second on a quiet machine and many on a busy one, where later plans try again.
     Ctrl-C ends the measuring and the search. Errors: FileError, CorruptError, UnsupportedError (an operator; a build
-    without ONNX or oneDNN), InvalidArgumentError (speeds that no machine has).
+    without ONNX or oneDNN), InvalidArgumentError (a dim that nothing says, or that the model lacks; speeds that no
+    machine has).
     """
-    return Model(path, input_scale=input_scale, speeds=speeds)
+    return Model(path, dims=dims, batch=batch, inputs=inputs, input_scale=input_scale, speeds=speeds)
 
 
 def run(model: Union[Model, str, "os.PathLike[str]"], inputs: Any, *,
         progress: Optional[Progress] = None) -> Dict[str, Any]:
-    """Runs a planned model, or plans the model of a file and runs it once. See Model.run()."""
-    return (model if isinstance(model, Model) else plan(model)).run(inputs, progress=progress)
+    """Runs a planned model, or plans the model of a file for the shapes of these inputs and runs it once. See
+    Model.run()."""
+    return (model if isinstance(model, Model) else plan(model, inputs=inputs)).run(inputs, progress=progress)

@@ -50,6 +50,43 @@ std::optional<graph::Calibration> given_speeds(nb::handle said) {
   throw Error(ErrorCode::invalid_argument, "speeds has other keys than Model.speeds", "speeds", nb::repr(said).c_str());
 }
 
+/// The shapes of arrays that the model will be run with: with the names of their inputs, or with "" in their order.
+using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+std::vector<std::optional<Dims>> dims_of_arrays(const Shapes& shapes, std::span<const graph::OnnxInput> inputs) {
+  std::vector<std::optional<Dims>> out(inputs.size());
+  const bool named = std::ranges::any_of(shapes, [](const auto& shape) { return !shape.first.empty(); });
+  if (!named && shapes.size() != inputs.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                "the model has " + std::to_string(inputs.size()) + " inputs, and " + std::to_string(shapes.size()) +
+                    " arrays are given",
+                "inputs", std::to_string(shapes.size()), std::to_string(inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto found = named ? std::ranges::find(shapes, inputs[i].name, &Shapes::value_type::first)
+                             : shapes.begin() + static_cast<std::ptrdiff_t>(i);
+    if (found == shapes.end()) continue;
+    if (found->second.size() > static_cast<std::size_t>(kMaxDims)) {
+      throw Error(ErrorCode::limit, "an array has more than " + std::to_string(kMaxDims) + " dims", inputs[i].name,
+                  std::to_string(found->second.size()), std::to_string(kMaxDims));
+    }
+    out[i] = Dims(std::span<const int64_t>(found->second));
+  }
+  return out;
+}
+
+/// Reads the model. The error about a dim that nothing says tells how to give it.
+graph::OnnxModel read_model(const std::string& path, const graph::OnnxOptions& options) {
+  try {
+    return graph::read_onnx(path, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported || error.field() != "dims") throw;
+    throw Error(ErrorCode::invalid_argument,
+                error.message() + "; give dims={'" + error.value() + "': N}, or inputs whose shapes show it",
+                error.field(), error.value());
+  }
+}
+
 /// The machine's speeds, which one model after the other measures until they are reliable. The process keeps those.
 execute::Calibrated measured_machine(const graph::Backend& backend, python::Watched& work) {
   static std::mutex mutex;
@@ -62,12 +99,17 @@ execute::Calibrated measured_machine(const graph::Backend& backend, python::Watc
 /// A model with its cheapest plan, ready to run.
 class PlannedModel {
  public:
-  PlannedModel(nb::handle file, double input_scale, nb::handle speeds) {
+  /// `dims` and `batch` as in OnnxOptions; `shapes` as in dims_of_arrays().
+  PlannedModel(nb::handle file, double input_scale, nb::handle speeds,
+               const std::vector<std::pair<std::string, int64_t>>& dims, int64_t batch, const Shapes& shapes) {
     const std::string path = python::path_of(file);
+    graph::OnnxOptions options{.batch = batch, .dims = dims};
+    if (!shapes.empty())
+      options.dims_of_arrays = [&](std::span<const graph::OnnxInput> in) { return dims_of_arrays(shapes, in); };
     const auto known = given_speeds(speeds);
     python::Watched work{nb::handle()};
     try {
-      make(path, input_scale, known, work);
+      make(path, options, input_scale, known, work);
     } catch (const Error&) {
       if (!work.failed()) throw;
     }
@@ -145,17 +187,23 @@ class PlannedModel {
   }
 
  private:
-  void make(const std::string& path, double input_scale, const std::optional<graph::Calibration>& known,
-            python::Watched& work) {
+  void make(const std::string& path, const graph::OnnxOptions& options, double input_scale,
+            const std::optional<graph::Calibration>& known, python::Watched& work) {
     if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
     if (!execute::has_onednn())
       throw Error(ErrorCode::unsupported, "this build lacks oneDNN (Debian: libdnnl-dev)", "path");
-    graph::OnnxModel read = graph::read_onnx(path);
+    graph::OnnxModel read = read_model(path, options);
     warnings_ = std::move(read.warnings);
     graph_ = std::move(read.graph);
     graph::simplify(graph_);
-    graph::fuse(graph_);
     const auto backend = execute::onednn_backend();
+    const graph::Widened widened = graph::widen(
+        graph_, [&](const graph::Graph& g, graph::NodeId n) { return graph::has_implementation(*backend, g, n); });
+    if (widened.nodes > 0) {
+      graph::simplify(graph_);
+      warnings_.push_back(text_of(widened, backend->name()));
+    }
+    graph::fuse(graph_);
     const execute::Calibrated machine =
         known ? execute::calibrate(*backend, {.known = known}) : measured_machine(*backend, work);
     if (machine.unreliable)
@@ -176,10 +224,10 @@ class PlannedModel {
   }
   std::vector<std::string> layouts(const auto& copies) const {
     std::vector<std::string> out;
+    const graph::LayoutNames names(graph_);
     for (const graph::CopyId id : copies) {
       if (id == graph::kNone) continue;  // an operand that is absent
-      const graph::Copy& copy = best_.plan.copy(id);
-      out.push_back(graph::display_name(copy.layout, graph_.tensor(copy.tensor).constant()));
+      out.push_back(names.of(best_.plan.copy(id)));
     }
     return out;
   }
@@ -200,8 +248,11 @@ NB_MODULE(_models, module) {
   python::raise_as_python_exceptions();
   python::find_numpy();
   nb::class_<PlannedModel>(module, "PlannedModel")
-      .def(nb::init<nb::handle, double, nb::handle>(), nb::arg("path"), nb::arg("input_scale") = 1.0,
-           nb::arg("speeds") = nb::none())
+      .def(nb::init<nb::handle, double, nb::handle, const std::vector<std::pair<std::string, int64_t>>&, int64_t,
+                    const Shapes&>(),
+           nb::arg("path"), nb::arg("input_scale") = 1.0, nb::arg("speeds") = nb::none(),
+           nb::arg("dims") = std::vector<std::pair<std::string, int64_t>>(), nb::arg("batch") = 0,
+           nb::arg("shapes") = Shapes())
       .def("inputs", &PlannedModel::inputs)
       .def("outputs", &PlannedModel::outputs)
       .def("nodes", &PlannedModel::nodes)

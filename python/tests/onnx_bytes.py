@@ -47,12 +47,14 @@ def _tensor(name, array):
 
 
 def _operand(name, dims):
-    shape = b"".join(_field(1, _field(1, n)) for n in dims)
+    # A dim is a number, or the name of one that is left open.
+    shape = b"".join(_field(1, _field(2, n) if isinstance(n, str) else _field(1, n)) for n in dims)
     return _field(1, name) + _field(2, _field(1, _field(1, 1) + _field(2, shape)))
 
 
 def model(nodes, inputs, outputs, weights=None, opset=13):
-    """`inputs` and `outputs`: dims of f32 by names; `weights`: arrays by names."""
+    """`inputs` and `outputs`: dims of f32 by names, with names for dims that are left open; `weights`: arrays by
+    names."""
     graph = (b"".join(_field(1, n) for n in nodes) + _field(2, "graph") +
              b"".join(_field(5, _tensor(name, array)) for name, array in (weights or {}).items()) +
              b"".join(_field(11, _operand(*item)) for item in inputs.items()) +

@@ -84,7 +84,7 @@ def test_signatures_of_classes_say_how_they_are_made():
     assert signatures["relayout.Error"] == signatures["relayout.MissingTensorError"] == [
         "message", "field", "value", "limit"]
     assert signatures["relayout.opencl.Device"] == ["number"] and signatures["relayout.opencl.Runtime"] == ["device"]
-    assert signatures["relayout.Model"] == ["path", "input_scale", "speeds"]
+    assert signatures["relayout.Model"] == ["path", "dims", "batch", "inputs", "input_scale", "speeds"]
     # And that is true.
     layout = relayout.Layout("nChw8c", (2, 17, 5, 4))
     assert layout == relayout.layout("nChw8c", (2, 17, 5, 4)) and layout.expression == "nChw8c"

@@ -8,12 +8,14 @@ import check
 import completion
 import convert
 import layouts
+import model_inputs
 import outputs
 import plan
 import plan_costs
 import winograd
 
-MODULES = (any_primitive, any_verb, bench, check, completion, convert, layouts, outputs, plan, plan_costs, winograd)
+MODULES = (any_primitive, any_verb, bench, check, completion, convert, layouts, model_inputs, outputs, plan, plan_costs,
+           winograd)
 PARTS = {module.__name__: module.ALL for module in MODULES}
 
 

@@ -45,6 +45,18 @@ TEST(RunCheck, ToleratesAThousandthOfTheLargestValue) {
   EXPECT_NEAR(much.difference, 0.5 / 2, 1e-3);
 }
 
+TEST(RunCheck, ToleratesRoundingsToTheTypesOfTheModel) {
+  for (const auto& [dtype, share] : {std::pair{DType::bf16, 4 * 0x1p-8}, {DType::f16, 4 * 0x1p-11}}) {
+    Graph graph;
+    const TensorId x = graph.input("x", {4});
+    graph.output(graph.add(graph::Kind::reorder, graph::ReorderAttributes{.dtype = dtype}, {x})[0]);
+    for (const auto& [off, equal] : {std::pair{0.75, true}, {1.5, false}}) {
+      const graph::Values got{2 * (1 + off * share), 2, 2, 2};
+      EXPECT_EQ(check_outputs(graph, {graph::Values(4, 2)}, {graph::store(got, dtype)}).equal, equal) << off;
+    }
+  }
+}
+
 // Four roundings of x, 4.8e-7, make 0.48 of an output of about 1. Sixteen times that is allowed, and as much for d.
 TEST(RunCheck, AllowsWhatRoundingExplains) {
   const Graph graph = difference(1e6f);

@@ -23,6 +23,19 @@ dnnl::prop_kind backward_prop(const Request& r) {
   return r.has_dst(1) || r.has_dst(2) ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
 }
 
+/// Whether all operands but the data are f32. The library takes no descriptors of them, and reads whatever is there as
+/// f32.
+bool parameters_are_f32(const Request& r) {
+  const std::size_t data = r.node.forward() ? r.node.src.size() : 4;  // backward, the gradient of the data comes last
+  for (std::size_t i = 1; i < r.node.src.size(); ++i) {
+    if (i != data && r.has_src(i) && r.graph.tensor(r.node.src[i]).dtype != DType::f32) return false;
+  }
+  for (std::size_t i = 1; i < r.node.dst.size(); ++i) {
+    if (r.has_dst(i) && r.graph.tensor(r.node.dst[i]).dtype != DType::f32) return false;
+  }
+  return true;
+}
+
 /// The descriptor of means and variances: row-major over all dims of the data but the last.
 std::optional<dnnl::memory::desc> statistics_of(const dnnl::memory::desc& data) {
   const std::optional<onednn::BlockedDesc> fields = onednn::fields_of(data);
@@ -34,6 +47,7 @@ std::optional<dnnl::memory::desc> statistics_of(const dnnl::memory::desc& data) 
 }  // namespace
 
 Found create_batch_normalization(const Request& r) {
+  if (!parameters_are_f32(r)) return {};
   const auto epsilon = static_cast<float>(r.node.as<NormalizationAttributes>().epsilon);
   dnnl::normalization_flags flags = scale_and_shift(r);
   if (r.node.forward()) {
@@ -45,6 +59,7 @@ Found create_batch_normalization(const Request& r) {
 }
 
 Found create_layer_normalization(const Request& r) {
+  if (!parameters_are_f32(r)) return {};
   const auto epsilon = static_cast<float>(r.node.as<NormalizationAttributes>().epsilon);
   const dnnl::normalization_flags flags = scale_and_shift(r);
   if (r.node.forward()) {

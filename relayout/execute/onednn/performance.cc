@@ -87,6 +87,33 @@ constexpr Share kSoftmax[] = {
 constexpr Share kElementwise[] = {{"ref", 0.003, 0.02},   {"simple", 0.5, 0.55}, {"sse41", 0.15, 0.56},
                                   {"relayout", 0.3, 0.7}, {"jit", 0.3, 0.85},    {"", 0.05, 0.3}};
 
+/// The times of oneDNN's reference implementations, in nanoseconds a step (graph::Performance::step_ns), if the
+/// channels of the destination are stored as the name says, and a result. Most compute the offset of each element that
+/// they touch from all digits of its layout, which takes longer where channels are blocked. Measured on one thread of
+/// an EPYC with AVX-512, by four sizes of each kind (docs/lab/planning-cost-model.md).
+struct ReferenceTimes {
+  Kind kind;
+  double plain, last, blocked, dst = 0;
+};
+constexpr ReferenceTimes kReferences[] = {{Kind::convolution, 20, 3, 35, 80},
+                                          {Kind::deconvolution, 34, 34, 5.5},
+                                          {Kind::inner_product, 18, 18, 30},
+                                          {Kind::matmul, 17, 17, 17},
+                                          {Kind::pooling, 18, 18, 20},
+                                          {Kind::batch_normalization, 10, 10, 16},
+                                          {Kind::layer_normalization, 68, 68, 76},
+                                          {Kind::lrn, 2.75, 2.75, 3},
+                                          {Kind::softmax, 72, 72, 90},
+                                          {Kind::eltwise, 2, 2, 2},
+                                          {Kind::binary, 87, 87, 62},
+                                          {Kind::prelu, 30, 30, 32},
+                                          {Kind::shuffle, 0.12, 0.5, 2},
+                                          {Kind::resampling, 49, 49, 49},
+                                          {Kind::reduction, 14, 14, 16},
+                                          {Kind::concat, 0.1, 0.1, 0.1}};
+/// Of a row-major softmax along the last dim, which has a loop of its own.
+constexpr double kSoftmaxOfRows = 7;
+
 Shares shares_of(Kind kind) {
   switch (kind) {
     case Kind::convolution:
@@ -132,12 +159,27 @@ graph::ConvolutionAlgorithm algorithm_of(std::string_view name) {
   return name.starts_with("jit:") ? ConvolutionAlgorithm::direct : ConvolutionAlgorithm::other;
 }
 
+/// The times of a reference implementation; 0 of one that was not measured.
+ReferenceTimes reference_times(const graph::Node& node, const graph::Implementation& implementation) {
+  const auto known = std::ranges::find(kReferences, node.kind, &ReferenceTimes::kind);
+  if (!implementation.reference || known == std::end(kReferences) || !node.forward()) return {node.kind, 0, 0, 0};
+  ReferenceTimes out = *known;
+  if (node.kind == Kind::softmax && implementation.src[0]) {
+    const int axis = node.as<graph::SoftmaxAttributes>().axis;
+    if (axis + 1 == implementation.src[0]->ndims()) out.plain = kSoftmaxOfRows;
+  }
+  return out;
+}
+
 }  // namespace
 
 graph::Performance performance_of(const graph::Node& node, const graph::Implementation& implementation) {
   const std::string_view name = implementation.name;
   const Channels channels = implementation.src[0] ? graph::channels_of(*implementation.src[0]) : kPlain;
   const Share& share = share_of(node.kind, name, channels);
+  const ReferenceTimes times = reference_times(node, implementation);
+  const Channels written =
+      !implementation.dst.empty() && implementation.dst[0] ? graph::channels_of(*implementation.dst[0]) : kPlain;
   // Packed weights are read in the order of the multiplication.
   const bool packed = node.kind == Kind::rnn && !implementation.opaque.empty();
   return {.arithmetic = share.arithmetic * (packed ? kPacked : 1),
@@ -146,6 +188,10 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
           .algorithm = algorithm_of(name),
           .tile = tile_of(name),
           .transforms = transforms_of(tile_of(name)),
+          .step_ns = written == kPlain  ? times.plain
+                     : written == kLast ? times.last
+                                        : times.blocked,
+          .dst_ns = times.dst,
           .multiplies_matrices = name.starts_with("gemm"),
           .post_ops_apart = is_with_post_ops(implementation)};
 }

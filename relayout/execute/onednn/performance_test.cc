@@ -44,6 +44,22 @@ TEST(Performance, SharesAreThoseOfTheFamily) {
   expect(performance(Kind::batch_normalization, "relayout:batch_normalization", "nChw16c"), 1, 0.4);
 }
 
+TEST(Performance, ReferencesGoStepByStep) {
+  const auto reference = [](Kind kind, const char* tag, const graph::NodeAttributes& attributes = {}) {
+    const Layout layout = Format::parse(tag).bind(kDims);
+    return performance_of({.kind = kind, .attributes = attributes},
+                          {.name = "ref:any", .src = {layout}, .dst = {layout}, .reference = true});
+  };
+  // Offsets in blocks take longer to compute than those in rows.
+  EXPECT_GT(reference(Kind::convolution, "nChw8c").step_ns, reference(Kind::convolution, "nchw").step_ns);
+  EXPECT_GT(reference(Kind::convolution, "nchw").step_ns, reference(Kind::convolution, "nhwc").step_ns);
+  EXPECT_GT(reference(Kind::convolution, "nhwc").dst_ns, 0);
+  EXPECT_GT(reference(Kind::reduction, "nchw").step_ns, 0);
+  const auto softmax = [&](int axis) { return reference(Kind::softmax, "nchw", graph::SoftmaxAttributes{axis}); };
+  EXPECT_GT(softmax(1).step_ns, 5 * softmax(3).step_ns);
+  EXPECT_EQ(performance(Kind::convolution, "jit:avx512_core").step_ns, 0);
+}
+
 TEST(Performance, LanesAreThoseOfTheInstructionSet) {
   EXPECT_EQ(performance(Kind::convolution, "jit:avx512_core").lanes, 16);
   EXPECT_EQ(performance(Kind::convolution, "jit_dw:avx2").lanes, 8);

@@ -132,7 +132,8 @@ TEST_F(Optimize, ReordersAreExplainedAndTensorsFixed) {
   explain_reorders(graph, best);
   ASSERT_EQ(best.plan.reorders(graph).size(), 1U);
   const std::string& reason = best.plan.copy(best.plan.reorders(graph)[0]).reason;
-  EXPECT_NE(reason.find("avoiding it would cost"), std::string::npos) << reason;
+  const bool cheap = reason.find("; an equally cheap plan ") != std::string::npos;
+  EXPECT_TRUE(cheap || reason.find("; avoiding it would cost ") != std::string::npos) << reason;
   // What if the tensor between them were blocked?
   const Layout blocked = Format::parse("nChw8c").bind({1, 32, 6, 6});
   const graph::OptimalPlan other = graph::optimize(graph, *backend_, costs, {.fixed = {{a, blocked}}});

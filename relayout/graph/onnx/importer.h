@@ -58,8 +58,11 @@ struct Import {
   std::unordered_map<std::string, std::string> guessed;
   /// Names that some operator or output reads.
   std::unordered_set<std::string> read;
-  /// The first dim of the inputs in the file, and the one that replaces it (OnnxOptions::batch).
+  /// The first dim of the inputs in the file, and the one that replaces it (OnnxOptions::batch). They are equal where
+  /// the file leaves it open.
   int64_t file_batch = 1, batch = 1;
+  /// The extents of dims that have none in the file, by their symbols.
+  std::unordered_map<std::string, int64_t> extents;
   /// Bytes of the constants that operators made; OnnxOptions::max_file_bytes limits them.
   int64_t made_bytes = 0;
   /// The tensors of constants that have one already, by the constant's data and dims.
@@ -192,6 +195,10 @@ std::span<const Operator> constant_operators();
 std::span<const Operator> resize_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> rnn_operators();
+
+/// The dims of each input (dims.cc); sets the model's batches and extents. Errors: invalid_argument (what is said of a
+/// dim contradicts something else that is, or the file; a name that no dim has), unsupported (a dim that nothing says).
+std::vector<Dims> bound_dims(Import& model, std::span<const OnnxInput> inputs);
 
 /// Fills `model.graph` from a checked model (model.cc).
 void import_model(Import& model, ::onnx::ModelProto& proto);

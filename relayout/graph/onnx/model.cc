@@ -109,8 +109,8 @@ class Reader {
   }
 
   void inputs() {
-    std::unordered_set<std::string> seen, batch_names;
-    bool first = true;
+    std::unordered_set<std::string> seen;
+    std::vector<OnnxInput> inputs;
     for (const auto& input : graph_.input()) {
       if (!seen.insert(input.name()).second || input.name().empty()) {
         throw Error(ErrorCode::corrupt,
@@ -120,42 +120,22 @@ class Reader {
       if (model_.values.contains(input.name())) continue;
       const std::string what = "onnx: input " + in_quotes(input.name());
       const TensorShapeProto& shape = shape_of(input, what);
-      if (shape.dim_size() == 0) continue;
-      if (!shape.dim(0).dim_param().empty()) batch_names.insert(shape.dim(0).dim_param());
-      if (std::exchange(first, false)) model_.file_batch = extent_of(shape.dim(0), what).value_or(1);
+      OnnxInput& stated = inputs.emplace_back(
+          OnnxInput{.name = input.name(), .dtype = dtype_of(input.type().tensor_type().elem_type(), what)});
+      for (const auto& dim : shape.dim()) stated.dims.push_back({extent_of(dim, what), dim.dim_param()});
     }
-    model_.batch = model_.options.batch > 0 ? model_.options.batch : model_.file_batch;
-    for (const auto& input : graph_.input()) {
-      if (!model_.values.contains(input.name())) add_input(input, batch_names);
-    }
+    const std::vector<Dims> dims = bound_dims(model_, inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) add_input(inputs[i], dims[i]);
   }
 
-  void add_input(const ::onnx::ValueInfoProto& input, const std::unordered_set<std::string>& batch_names) {
-    const std::string what = "onnx: input " + in_quotes(input.name());
-    const TensorShapeProto& shape = shape_of(input, what);
-    Value value{.dtype = dtype_of(input.type().tensor_type().elem_type(), what)};
-    for (int d = 0; d < shape.dim_size(); ++d) {
-      const auto extent = extent_of(shape.dim(d), what);
-      if (d == 0 && model_.options.batch > 0) {
-        value.dims.push_back(model_.options.batch);
-      } else if (extent) {
-        value.dims.push_back(*extent);
-      } else if (d == 0 || batch_names.contains(shape.dim(d).dim_param())) {
-        value.dims.push_back(model_.batch);
-      } else if (model_.options.unknown_extent > 0) {
-        value.dims.push_back(model_.options.unknown_extent);
-      } else {
-        throw Error(ErrorCode::unsupported,
-                    what + ": dim " + std::to_string(d) + " (" + in_quotes(shape.dim(d).dim_param()) +
-                        ") has no value; give one",
-                    "dims[" + std::to_string(d) + "]", escaped(shape.dim(d).dim_param()));
-      }
-    }
-    const auto count = checked_product(value.dims);
-    if (!count || !bytes_for(value.dtype, *count)) throw_too_many_bytes(what, value.dims, value.dtype);
-    value.id = model_.graph.input(input.name(), value.dims, value.dtype);
-    model_.names.insert(input.name());
-    model_.values.emplace(input.name(), value);
+  void add_input(const OnnxInput& input, const Dims& dims) {
+    Value value{.dims = dims, .dtype = input.dtype};
+    const auto count = checked_product(dims);
+    if (!count || !bytes_for(value.dtype, *count))
+      throw_too_many_bytes("onnx: input " + in_quotes(input.name), dims, value.dtype);
+    value.id = model_.graph.input(input.name, dims, value.dtype);
+    model_.names.insert(input.name);
+    model_.values.emplace(input.name, value);
   }
 
   void stated_shapes() {
@@ -171,6 +151,11 @@ class Reader {
     Value value{.dtype = dtype_of(type.elem_type(), what)};
     for (int d = 0; d < type.shape().dim_size(); ++d) {
       const auto extent = extent_of(type.shape().dim(d), what);
+      const auto known = model_.extents.find(type.shape().dim(d).dim_param());
+      if (!extent && known != model_.extents.end()) {
+        value.dims.push_back(known->second);
+        continue;
+      }
       const bool is_batch = d == 0 && extent.value_or(model_.file_batch) == model_.file_batch;
       if (!extent && !is_batch) return;
       value.dims.push_back(is_batch ? model_.batch : *extent);

@@ -1,6 +1,6 @@
 // ONNX: a model file becomes a Graph. Only the files of this folder know protobuf.
 //
-//     OnnxModel model = read_onnx("net.onnx", {.batch = 8});
+//     OnnxModel model = read_onnx("net.onnx", {.dims = {{"batch", 8}, {"height", 224}}});
 //     for (const std::string& warning : model.warnings) ...    // operators that became barriers
 //
 // Shape arithmetic on constants and dims is computed and leaves no nodes. Weights of grouped convolutions are G O/G I/G
@@ -17,16 +17,42 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "relayout/graph/ir/graph.h"
 
 namespace relayout::graph {
 
+/// A dim as the file states it: a value, or a symbol such as "batch" that stands for one, or neither.
+struct OnnxDim {
+  std::optional<int64_t> extent{};
+  std::string symbol{};
+};
+
+/// An input of the model that is no constant, as the file states it.
+struct OnnxInput {
+  std::string name{};
+  DType dtype = DType::f32;
+  std::vector<OnnxDim> dims{};
+};
+
 struct OnnxOptions {
-  /// Replaces the first dim of every input that is not constant. 0 keeps the file's, or 1 if it has no value. Other
-  /// dims with the same symbolic name follow.
+  /// Replaces the first dim of every input that is not constant. 0 keeps the file's; if it has no value, and neither
+  /// `dims` nor `dims_of_arrays` says one, it is that of the first input, or 1, with a warning.
   int64_t batch = 0;
-  /// Replaces all other dims of inputs that have no value. If it is 0, such a dim is an error, which names it.
+  /// Extents of dims of inputs that have no value in the file, by their symbol, or as INPUT[DIM]:
+  /// {{"batch", 3}, {"x[2]", 224}}. Dims with the same symbol follow.
+  std::vector<std::pair<std::string, int64_t>> dims{};
+  /// Called once with the inputs in the file's order, unless all dims are known, for the dims of the arrays that the
+  /// model will be run with; nothing for an input of which there is no array. They say dims that have no value in the
+  /// file.
+  std::function<std::vector<std::optional<Dims>>(std::span<const OnnxInput> inputs)> dims_of_arrays{};
+  /// Replaces all other dims of inputs that have no value. If it is 0, such a dim is an error.
   int64_t unknown_extent = 0;
   /// If not 0: the seed of random values that replace floating weights (random_weights.h).
   uint64_t random_weights = 0;
@@ -47,8 +73,9 @@ struct OnnxModel {
 /// Reads a model of opset 7 to 28, the newest that is published. Operators that are not known become Kind::barrier with
 /// a warning. The graph's outputs are called as the model calls them. Errors: io; corrupt (no ONNX file, a missing
 /// input, a cycle, data of the wrong size, an attribute that the operator does not have in the model's opset);
-/// unsupported (external data, control flow, an opset out of range, a build without ONNX); limit; overflow. Messages
-/// name the node or tensor, escaped.
+/// unsupported (external data, control flow, an opset out of range, a build without ONNX; a dim that has no value: the
+/// field is "dims", and the value is what `dims` calls it); invalid_argument (dims that contradict each other or the
+/// file, or that the model does not have); limit; overflow. Messages name the node or tensor, escaped.
 OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& options = {});
 OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {});
 bool has_onnx();

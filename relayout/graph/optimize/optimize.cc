@@ -8,24 +8,28 @@
 #include <numeric>
 
 #include "relayout/graph/ir/described.h"
+#include "relayout/graph/plan/layout_names.h"
 #include "relayout/solve/limits.h"
 
 namespace relayout::graph {
 namespace {
 
-/// "12.3 us more", with three digits. Less than a nanosecond is "nothing": reorders at load cost so little in the
-/// problem only to be chosen last, and rounding leaves such differences too.
+/// Less than a nanosecond is no difference: reorders at load cost so little in the problem only to be chosen last, and
+/// rounding leaves such differences too.
+constexpr double kNoDifference = 0.001;
+
+/// "12.3 us more", with three digits.
 std::string more(double us) {
-  if (us < 0.001) return "nothing";
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3g us more", us);
   return text.data();
 }
 
-/// The cost of the cheapest plan without a reorder of this tensor between these layouts; kImpossible if there is no
-/// such plan, nothing if it was not found in time.
-std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vector<Placement>& placements, TensorId t,
-                                   const Layout& from, const Layout& to, const solve::SolveOptions& options) {
+/// The cheapest plan without a reorder of this tensor between these layouts; kImpossible is its cost if there is no
+/// such plan. Nothing if it was not found in time.
+std::optional<solve::Solution> plan_without(solve::LayoutProblem& problem, const std::vector<Placement>& placements,
+                                            TensorId t, const Layout& from, const Layout& to,
+                                            const solve::SolveOptions& options) {
   solve::ProblemTensor& tensor = problem.tensors[static_cast<std::size_t>(t)];
   const std::vector<double> before = tensor.reorder;
   for (std::size_t i = 0; i < placements.size(); ++i) {
@@ -34,12 +38,13 @@ std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vec
         tensor.reorder[i * placements.size() + j] = kImpossible;
     }
   }
-  std::optional<double> out = kImpossible;
+  std::optional<solve::Solution> out;
   try {
-    const solve::Solution best = with_solver_errors([&] { return solve::solve(problem, options); });
-    out = best.optimal ? std::optional(best.cost) : std::nullopt;
+    out = with_solver_errors([&] { return solve::solve(problem, options); });
+    if (!out->optimal) out.reset();
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;  // every plan has such a reorder
+    if (error.code() != ErrorCode::unsupported) throw;
+    out.emplace().cost = kImpossible;  // every plan has such a reorder
   }
   tensor.reorder = before;
   return out;
@@ -180,6 +185,39 @@ OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, c
   return out;
 }
 
+namespace {
+
+/// What a plan that costs as little has in place of a reorder that it lacks: a reorder of another tensor or to another
+/// layout, or a concat that moves its sources; else only other implementations.
+std::string instead(const Graph& graph, const LayoutPlan& plan, const LayoutPlan& other) {
+  const LayoutNames names(graph);
+  const auto described_reorders = [&](const LayoutPlan& of) {
+    std::vector<std::string> out;
+    for (const CopyId id : of.reorders(graph)) {
+      const Copy& copy = of.copy(id);
+      out.push_back("\"" + graph.tensor(copy.tensor).name + "\" from " + names.of(of.copy(copy.from)) +
+                    (copy.view_of != kNone ? " into a concat" : " to " + names.of(copy)));
+    }
+    return out;
+  };
+  std::vector<std::string> added = described_reorders(other);
+  for (const std::string& had : described_reorders(plan)) {
+    if (const auto at = std::ranges::find(added, had); at != added.end()) added.erase(at);
+  }
+  if (!added.empty()) {
+    const std::string rest = added.size() > 1 ? " and " + std::to_string(added.size() - 1) + " more" : "";
+    return "an equally cheap plan reorders " + added.front() + rest + " instead";
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (plan.nodes[n].implementation == "view" && other.nodes[n].implementation != "view")
+      return "in an equally cheap plan " + std::string(name(graph.nodes[n].kind)) + " " + graph.nodes[n].name +
+             " moves its data instead";
+  }
+  return "an equally cheap plan is without it, by other implementations";
+}
+
+}  // namespace
+
 void explain_reorders(const Graph& graph, OptimalPlan& plan, const solve::SolveOptions& options) {
   const solve::Limits limits(options);
   solve::LayoutProblem problem = plan.space.problem;
@@ -187,11 +225,14 @@ void explain_reorders(const Graph& graph, OptimalPlan& plan, const solve::SolveO
     if (limits.reached()) return;
     Copy& copy = plan.plan.copies[static_cast<std::size_t>(id)];
     const std::vector<Placement>& placements = plan.space.placements[static_cast<std::size_t>(copy.tensor)];
-    const std::optional<double> without =
-        cost_without(problem, placements, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
+    const std::optional<solve::Solution> without =
+        plan_without(problem, placements, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
     if (!without) return;
-    copy.reason += *without == kImpossible ? "; no plan is without it"
-                                           : "; avoiding it would cost " + more(*without - plan.cost_us);
+    const double difference = without->cost - plan.cost_us;
+    copy.reason += without->cost == kImpossible ? "; no plan is without it"
+                   : difference < kNoDifference
+                       ? "; " + instead(graph, plan.plan, plan_of(graph, plan.space, without->assignment))
+                       : "; avoiding it would cost " + more(difference);
   }
 }
 

@@ -71,6 +71,9 @@ ChoiceSpace choice_space(const Graph& graph, const Backend& backend, Costs& cost
 LayoutPlan plan_of(const Graph& graph, const Backend& backend, const ChoiceSpace& space,
                    const solve::Assignment& assignment);
 
+/// The same without the policy, the backend and its threads.
+LayoutPlan plan_of(const Graph& graph, const ChoiceSpace& space, const solve::Assignment& assignment);
+
 struct OptimalPlan {
   LayoutPlan plan;
   /// The minimised cost: PredictedCost::total() with these `runs`. If these are 0, each reorder at load adds 1e-6.
@@ -88,8 +91,9 @@ struct OptimalPlan {
 /// (see with_solver_errors()).
 OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options = {});
 
-/// Adds to the reason of each reorder what avoiding it would cost: the cost of the cheapest plan that does not reorder
-/// this tensor between these layouts, or that there is no such plan. Each reorder takes one solve(). The options'
+/// Adds to the reason of each reorder what avoiding it would cost: how much more the cheapest plan costs that does not
+/// reorder this tensor between these layouts, or what that plan has instead where it costs as little, or that there is
+/// no such plan. Each reorder takes one solve(). The options'
 /// `time_limit` is for all of them, and `stop` is also asked between them; reorders that are not reached keep their
 /// reasons as they are. Errors: those of the solver.
 void explain_reorders(const Graph& graph, OptimalPlan& plan, const solve::SolveOptions& options = {});

@@ -4,6 +4,7 @@
 
 #include "relayout/graph/ir/ops.h"
 #include "relayout/graph/optimize/optimize.h"
+#include "relayout/graph/plan/layout_names.h"
 
 namespace relayout::graph {
 namespace {
@@ -159,17 +160,19 @@ class PlanMaker {
   std::string reason_of(CopyId id) const {
     const Copy& copy = plan_.copies[at(id)];
     const bool constant = graph_.tensor(copy.tensor).constant();
-    std::string readers;
+    std::string readers, concat;
     const auto add_reader = [&](const std::string& text) { readers += (readers.empty() ? "" : " and ") + text; };
     for (std::size_t n = 0; n < plan_.nodes.size(); ++n) {
       const PlannedNode& planned = plan_.nodes[n];
       if (std::ranges::find(planned.src, id) == planned.src.end()) continue;
       const Node& node = graph_.nodes[n];
-      add_reader(std::string(name(node.kind)) + " " + node.name + " (" + planned.implementation + ")");
+      const bool into = node.kind == Kind::concat && copy.view_of == planned.dst[0];
+      if (into) concat = node.name;
+      if (!into) add_reader(std::string(name(node.kind)) + " " + node.name + " (" + planned.implementation + ")");
     }
     if (std::ranges::find(plan_.outputs, id) != plan_.outputs.end()) add_reader("the graph's output");
     for (const Copy& other : plan_.copies) {
-      if (other.from == id) add_reader("a reorder to " + display_name(other.layout, other.opaque, constant));
+      if (other.from == id) add_reader("a reorder to " + names_.of(other));
     }
     const NodeId maker = producers_[at(copy.tensor)];
     const Copy& from = plan_.copies[at(copy.from)];
@@ -177,16 +180,18 @@ class PlanMaker {
                                : maker != kNone   ? graph_.node(maker).name + " gives "
                                : constant         ? "the constant is stored as "
                                                   : "the input is ";
-    const bool part = copy.view_of != kNone;
-    return readers + (readers.find(" and ") == std::string::npos ? " takes " : " take ") +
-           (part ? "it as a part of its destination" : display_name(copy.layout, copy.opaque, constant)) + "; " +
-           origin + display_name(from.layout, from.opaque, constant);
+    const std::string take = readers.find(" and ") == std::string::npos ? " takes " : " take ";
+    std::string reason =
+        concat.empty() ? readers + take + names_.of(copy) : "a copy into the result of concat " + concat;
+    if (!concat.empty() && !readers.empty()) reason += ", where " + readers + take + "it, too";
+    return reason + "; " + origin + names_.of(from);
   }
 
   const Graph& graph_;
   const ChoiceSpace& space_;
   const solve::Assignment& assignment_;
   const std::vector<NodeId> producers_;
+  const LayoutNames names_{graph_};
   LayoutPlan plan_;
   std::vector<int> written_;                 // by tensor: the placement
   std::vector<std::vector<CopyId>> copies_;  // by tensor and placement
@@ -196,9 +201,13 @@ class PlanMaker {
 
 }  // namespace
 
+LayoutPlan plan_of(const Graph& graph, const ChoiceSpace& space, const solve::Assignment& assignment) {
+  return PlanMaker(graph, space, assignment).run();
+}
+
 LayoutPlan plan_of(const Graph& graph, const Backend& backend, const ChoiceSpace& space,
                    const solve::Assignment& assignment) {
-  LayoutPlan out = PlanMaker(graph, space, assignment).run();
+  LayoutPlan out = plan_of(graph, space, assignment);
   out.policy = "optimal";
   out.backend = backend.name();
   out.threads = backend.threads();

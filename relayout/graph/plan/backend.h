@@ -77,6 +77,10 @@ struct Performance {
   int tile = 0;
   /// And the share of the second-level cache's bandwidth that its transforms reach.
   double transforms = 1;
+  /// If not 0, the implementation goes from one element or product to the next and computes where each lies: how many
+  /// nanoseconds one of them (Work::steps) takes on one thread, and each element of the destination besides. Nothing
+  /// above counts then.
+  double step_ns = 0, dst_ns = 0;
   /// Whether it calls a general matrix multiplication, rather than code that was generated for the node.
   bool multiplies_matrices = false;
   /// Whether it computes post-ops in a pass of their own over the destination.

@@ -44,6 +44,7 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int6
                                       runs_in_place(plan, id));
     if (std::isinf(us) && out.impossible == kNone) out.impossible = id;
     out.primitives += us;
+    if (plan.nodes[n].reference) out.references += us;
     if (margin_of(graph.node(id)) > 0) out.margin += margin_of(graph.node(id)) * us;
   }
   const std::vector<bool> read = read_copies(plan);

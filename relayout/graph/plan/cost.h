@@ -50,6 +50,8 @@ struct PredictedCost {
   double primitives = 0, reorders = 0, margin = 0;
   /// One run's share of the reorders at load.
   double load = 0;
+  /// The part of `primitives` that reference implementations take.
+  double references = 0;
   /// The first node that cannot be made as planned, so that its time is infinite; kNone if there is none.
   NodeId impossible = kNone;
   double time() const { return primitives + reorders; }

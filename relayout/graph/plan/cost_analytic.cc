@@ -47,6 +47,10 @@ class AnalyticCosts : public Costs {
     const Node& node = graph.node(id);
     const Performance performance = backend_.performance(graph, id, implementation);
     const Work work = work_of(graph, id, implementation, performance);
+    if (performance.step_ns > 0) {
+      const double one = work.steps * performance.step_ns + work.results * performance.dst_ns;
+      return calibration_.step_us + calibration_.call_us + one / 1000 / calibration_.threads;
+    }
     const Channels channels = implementation.src[0] ? channels_of(*implementation.src[0]) : Channels::plain;
     const DType dtype = graph.tensor(node.src[0]).dtype;
     const double speed = calibration_.flops_per_us * speed_of(dtype) * performance.arithmetic *

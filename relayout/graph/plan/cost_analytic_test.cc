@@ -24,6 +24,7 @@ class KnownPerformance : public Backend {
   Performance performance(const Graph&, NodeId, const Implementation& implementation) const override {
     static const std::map<std::string, Performance> kKnown = {
         {"slow", {.arithmetic = 0.004, .memory = 0.03}},
+        {"steps", {.step_ns = 20, .dst_ns = 80}},
         {"fast", {.arithmetic = 0.9, .memory = 0.9, .lanes = 16}},
         {"direct", {.arithmetic = 0.9, .memory = 0.9, .lanes = 16, .algorithm = ConvolutionAlgorithm::direct}},
         {"depthwise", {.arithmetic = 0.6, .memory = 0.6, .lanes = 16, .algorithm = ConvolutionAlgorithm::depthwise}},
@@ -132,6 +133,19 @@ TEST_F(AnalyticCostsTest, PaddingIsNotWork) {
                              .dst = {in("nhwc", {1, 256, 1, 1})}},
                             {.lanes = 16, .algorithm = ConvolutionAlgorithm::direct});
   EXPECT_EQ(work.flops, 2.0 * 256 * 256);
+}
+
+TEST_F(AnalyticCostsTest, WhatGoesStepByStepTakesSoLongForEachStep) {
+  // Each of 16 x 28 x 28 results is a sum of 16 products of 3 x 3 taps, those with padding included.
+  const double steps = 16. * 28 * 28 * 16 * 9, results = 16. * 28 * 28;
+  const double expected = (20 * steps + 80 * results) / 1000;
+  EXPECT_NEAR(cost(convolution(16, 3), "steps", {"nchw", "abcd", "", "nchw"}), expected, 0.01 * expected);
+  // Of groups of one channel, a sum of 9.
+  const double depthwise = (20 * results * 9 + 80 * results) / 1000;
+  EXPECT_NEAR(cost(convolution(16, 3, 16), "steps", {"nchw", "abcde", "", "nchw"}), depthwise, 0.01 * depthwise);
+  // Padded channels are not gone through.
+  EXPECT_DOUBLE_EQ(cost(convolution(17, 1), "steps", {"nChw16c", "abcd", "", "nChw16c"}),
+                   cost(convolution(17, 1), "steps", {"nchw", "abcd", "", "nchw"}));
 }
 
 TEST_F(AnalyticCostsTest, InPlaceIsNoSlower) {

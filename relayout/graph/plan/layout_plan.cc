@@ -76,6 +76,11 @@ std::optional<Implementation> matching_implementation(const Backend& backend, co
   return std::nullopt;
 }
 
+bool has_implementation(const Backend& backend, const Graph& graph, NodeId node) {
+  const std::vector<LayoutRequest> src(graph.node(node).src.size()), dst(graph.node(node).dst.size());
+  return is_view(graph.node(node).kind) || !backend.implementations(graph, node, src, dst, nullptr).empty();
+}
+
 bool can_overwrite_source(const Graph& graph, const Node& node) {
   switch (node.kind) {
     case Kind::eltwise:

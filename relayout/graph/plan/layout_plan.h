@@ -69,6 +69,9 @@ std::optional<Implementation> matching_implementation(const Backend& backend, co
                                                       const Implementation& implementation,
                                                       const Implementation* forward, bool same_names = false);
 
+/// Whether the backend has an implementation of a node in some layouts. Views need none.
+bool has_implementation(const Backend& backend, const Graph& graph, NodeId node);
+
 /// Whether a node computes each element of its destination from the elements at the same index of its sources, so that
 /// it may write over its first source.
 bool can_overwrite_source(const Graph& graph, const Node& node);
@@ -96,7 +99,8 @@ PlanTotals totals(const Graph& graph, const LayoutPlan& plan);
 std::string expression_of(const Layout& layout);
 /// The same of a copy. An opaque format, which Format::parse refuses, is "opaque:NAME:BYTES:HASH".
 std::string expression_of(const Layout& layout, const std::optional<Opaque>& opaque);
-/// The same with the letters that people use, if they fit: "nhwc" for an activation, "OIhw16i16o" for weights.
+/// The same with the letters that people use, if they fit: "nhwc" for an activation, "OIhw16i16o" for weights. Tensors
+/// of a graph are named by LayoutNames (layout_names.h), which knows more domains.
 std::string display_name(const Layout& layout, bool weights);
 /// The same of a copy; an opaque format is "opaque NAME (BYTES bytes)".
 std::string display_name(const Layout& layout, const std::optional<Opaque>& opaque, bool weights);

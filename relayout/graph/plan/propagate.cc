@@ -5,6 +5,7 @@
 
 #include "relayout/graph/ir/described.h"
 #include "relayout/graph/ir/ops.h"
+#include "relayout/graph/plan/layout_names.h"
 #include "relayout/graph/plan/layout_requests.h"
 
 namespace relayout::graph {
@@ -231,13 +232,11 @@ class Propagation {
     const Node& node = graph_.node(id);
     const TensorId t = node.src[operand];
     const NodeId maker = producers_[at(t)];
-    const bool weights = context_.is_weights(t);
     const std::string from = maker == kNone
                                  ? (graph_.tensor(t).constant() ? "the constant is stored as " : "the input is ")
                                  : graph_.node(maker).name + " gives ";
     return std::string(name(node.kind)) + " " + node.name + " (" + found.name + ") takes " +
-           display_name(*found.src[operand], found.opaque_src(operand), weights) + "; " + from +
-           display_name(current(t), weights);
+           names_.of(t, *found.src[operand], found.opaque_src(operand)) + "; " + from + names_.of(t, current(t));
   }
 
   const Graph& graph_;
@@ -250,6 +249,7 @@ class Propagation {
   std::vector<NodeId> producers_;
   std::vector<bool> weights_;
   RequestContext context_;
+  const LayoutNames names_{graph_};
 };
 
 }  // namespace

@@ -101,6 +101,7 @@ void add_convolution(const Graph& graph, const Node& node, const Implementation&
       as_it_is = as_it_is && kernel == 1 && a.strides[d] == 1;
     }
     double made = static_cast<double>(c.made.dims[1]) / groups, read = static_cast<double>(c.read.dims[1]) / groups;
+    work.steps = all * groups * made * read;
     if (performance.algorithm == ConvolutionAlgorithm::unfolding) {
       work.flops = 2 * all * groups * made * read;
       if (!as_it_is) work.unfolded_bytes = 2 * all * groups * element * static_cast<double>(c.src.dims[1]) / groups;
@@ -184,16 +185,40 @@ double flops_of(const Graph& graph, const Node& node, const Implementation& impl
   }
 }
 
+/// The elements or products of a node that is no convolution, in its logical dims.
+double steps_of(const Graph& graph, const Node& node) {
+  double most = 0;
+  for (const auto* operands : {&node.src, &node.dst}) {
+    for (const TensorId t : *operands) most = std::max(most, t == kNone ? 0 : elements(graph, t));
+  }
+  switch (node.kind) {
+    case Kind::inner_product: return product(graph, node) / 2;
+    case Kind::matmul: return elements(graph, node.dst[0]) * static_cast<double>(graph.tensor(node.src[0]).dims.back());
+    case Kind::rnn: return rnn_operations(graph, node) / 2;
+    case Kind::pooling: return window(graph, node);
+    case Kind::lrn: return most * static_cast<double>(node.as<LrnAttributes>().size);
+    case Kind::eltwise: return most * (operations(node) > 1 ? 3 : 1);
+    case Kind::resampling: {
+      const bool linear = node.as<ResamplingAttributes>().algorithm == ResamplingAlgorithm::linear;
+      return most * (linear ? std::exp2(graph.tensor(node.src[0]).dims.size() - 2) : 1);
+    }
+    default: return most;
+  }
+}
+
 }  // namespace
 
 Work work_of(const Graph& graph, NodeId id, const Implementation& implementation, const Performance& performance) {
   const Node& node = graph.node(id);
   Work out;
-  if (node.kind == Kind::convolution || node.kind == Kind::deconvolution)
+  if (node.kind == Kind::convolution || node.kind == Kind::deconvolution) {
     add_convolution(graph, node, implementation, performance, out);
-  else
+  } else {
     out.flops = flops_of(graph, node, implementation);
+    out.steps = steps_of(graph, node);
+  }
   for (const PostOp& op : node.post_ops) out.flops += operations(op) * padded(implementation.dst[0]);
+  if (node.dst[0] != kNone) out.results = elements(graph, node.dst[0]);
   const auto add = [&](const std::vector<TensorId>& operands, const std::vector<std::optional<Layout>>& layouts) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == kNone || std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i),

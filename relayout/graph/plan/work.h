@@ -10,6 +10,11 @@ struct Work {
   /// Multiplications and additions that the implementation does. Taps that meet only padding are skipped and not
   /// counted; channels that fill up vectors and blocks are computed and counted.
   double flops = 0;
+  /// Elements or products, those with padding included, as an implementation goes through them that takes one after the
+  /// other (Performance::step_ns).
+  double steps = 0;
+  /// Elements of the first destination.
+  double results = 0;
   /// Bytes read and written, each operand once.
   double bytes = 0;
   /// Bytes written and read of the matrix into which a convolution unfolds its source
