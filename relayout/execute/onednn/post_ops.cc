@@ -1,6 +1,8 @@
 // Translates post-ops one by one: see post_ops.h.
 #include "relayout/execute/onednn/post_ops.h"
 
+#include <algorithm>
+
 #include "relayout/execute/onednn/faults.h"
 
 namespace relayout::execute {
@@ -39,12 +41,16 @@ bool repeats_as_known(const Node& node, const Layout& source, const std::optiona
 
 std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const Node& node, const Layouts& layouts) {
   LibraryPostOps out;
+  std::vector<dnnl::algorithm>
+      algorithms;  // of elementwise functions so far: a second one gets the numbers of the first
   auto before = static_cast<int>(node.src.size());
   if (graph.tensor(node.dst[0]).dtype != DType::f32) return std::nullopt;
   for (const PostOp& op : node.post_ops) {
     if (const auto* attributes = std::get_if<graph::EltwiseAttributes>(&op.function)) {
       const std::optional<Eltwise> eltwise = eltwise_of(*attributes);
       if (!eltwise || op.src[0] != before || forgets_nan(*attributes)) return std::nullopt;
+      if (std::ranges::find(algorithms, eltwise->algorithm) != algorithms.end()) return std::nullopt;
+      algorithms.push_back(eltwise->algorithm);
       append_eltwise(out.ops, *eltwise);
     } else {
       const std::optional<BinaryAlgorithm> algorithm = binary_of(op);

@@ -66,5 +66,45 @@ TEST(OneDnnPostOps, InnerProduct) { check_post_ops(Kind::inner_product, 12, 84);
 TEST(OneDnnPostOps, MatmulOfSpecialNumbers) { check_post_ops(Kind::matmul, 12, 85, true); }
 TEST(OneDnnPostOps, InnerProductOfSpecialNumbers) { check_post_ops(Kind::inner_product, 8, 86, true); }
 
+/// Two and three functions behind each other, which share registers and tables in generated code.
+TEST(OneDnnPostOps, FunctionsBehindEachOther) {
+  using A = EltwiseAlgorithm;
+  const std::vector<graph::EltwiseAttributes> functions = {{A::linear, 0.125, 0},
+                                                           {A::linear, 8, 0},
+                                                           {A::linear, 0.5, 0.25},
+                                                           {A::tanh},
+                                                           {A::logistic},
+                                                           {A::gelu_erf},
+                                                           {A::gelu_tanh},
+                                                           {A::swish, 1},
+                                                           {A::elu, 0.5},
+                                                           {A::relu, 0.1},
+                                                           {A::abs},
+                                                           {A::square},
+                                                           {A::mish},
+                                                           {A::hardswish}};
+  Random random(87);
+  NodeCheck check(random);
+  int round = 0;
+  for (const auto& first : functions) {
+    for (const auto& second : functions) {
+      SCOPED_TRACE(std::string(name(first.algorithm)) + ", " + std::string(name(second.algorithm)));
+      graph::Graph g;
+      TensorId y = graph::kNone;
+      switch (round++ % 3) {
+        case 0: y = g.matmul(g.input("a", {2, 4, 8}), g.input("b", {2, 8, 4})); break;
+        case 1: y = g.convolution(g.input("x", {1, 16, 4, 4}), g.input("w", {16, 16, 1, 1})); break;
+        default: y = g.inner_product(g.input("x", {3, 16}), g.input("w", {16, 16})); break;
+      }
+      if (random.one_in(2)) y = g.eltwise(y, functions[static_cast<std::size_t>(random.between(0, 2))]);
+      y = g.eltwise(g.eltwise(y, first), second);
+      if (random.one_in(2)) y = g.eltwise(y, functions[static_cast<std::size_t>(random.between(0, 2))]);
+      g.output(y);
+      graph::fuse(g);
+      check.check(g, 0, {.low = -1, .high = 1, .relative = 1e-4});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace relayout::execute
