@@ -1,4 +1,4 @@
-"""run's inputs: dims that a model leaves open, and pictures that are resized and normalised."""
+"""run's inputs: dims that a model leaves open, pictures that are resized and normalised, and other types than f32."""
 import itertools
 import json
 import struct
@@ -7,14 +7,14 @@ import tensors
 from outputs import field, node
 from shared import expect
 
-FLOAT = 1
+FLOAT, HALF = 1, 10
 LAST = "nhwc.permute(0,2,3,1)"  # a picture whose channels are the last dim of the model's input
 
 
-def value(name, dims):
-    """A ValueInfoProto of f32, whose dims are numbers or, left open, names; "" is a dim without a name."""
+def value(name, dims, dtype=FLOAT):
+    """A ValueInfoProto, whose dims are numbers or, left open, names; "" is a dim without a name."""
     shape = b"".join(field(1, b"" if dim == "" else field(2 if isinstance(dim, str) else 1, dim)) for dim in dims)
-    return field(1, name) + field(2, field(1, field(1, FLOAT) + field(2, shape)))
+    return field(1, name) + field(2, field(1, field(1, dtype) + field(2, shape)))
 
 
 def model(command, path, inputs, nodes):
@@ -209,4 +209,33 @@ def pictures_of_open_models(command):
     return None
 
 
-ALL = [open_dims, open_dims_refused, pictures, pictures_of_open_models]
+def types_and_prices(command):
+    """What a plan says of types that the backend lacks, of its prices, and of slow implementations."""
+    model(command, "half.onnx", [("x", [2, 3], HALF)], [("Softmax", "x", "y")])
+    result = command.run("plan", "half.onnx", "--threads", "1")
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    text = " ".join(result.stdout.split())
+    assert "prices analytic: " in text and "proof proven that no plan costs less by these prices" in text, text
+    plan = json.loads(command.ok("plan", "half.onnx", "--threads", "1", "--json"))
+    expect("computed in f32" in text, "computed_in_f32" in plan, "what is said of types")
+    if "computed_in_f32" in plan:
+        expect(plan["computed_in_f32"], {"primitives": 1, "types": ["f16"]}, "what is computed in f32")
+    tensors.write_npy(command.path("x.npy"), (2, 3), "<f2", [0, 0, 0, 1, 1, 1])
+    command.ok("run", "half.onnx", "--input", "x.npy", "--check", "--threads", "1", "-o", "y.npy", "-f")
+    descr, _, _, values = tensors.read_npy(command.path("y.npy"))
+    expect((descr, [round(x, 3) for x in values]), ("<f2", [0.333] * 6), "the output")
+    # The warning about reference implementations says what the times say.
+    for operation in ("ReduceProd", "LogSoftmax", "Relu"):
+        model(command, "slow.onnx", [("x", [64, 120])], [(operation, "x", "y")])
+        result = command.run("plan", "slow.onnx", "--threads", "1", "--json")
+        plan = json.loads(result.stdout)
+        slow = plan["reference_us"] > 0.1 * plan["predicted_us"]
+        expect(slow, any(one["ref"] for one in plan["primitives"]), operation)
+        for said in (result.stderr, command.run("run", "slow.onnx", "--threads", "1", "--random-inputs", "1").stderr):
+            expect("slow reference implementations take" in said, slow, operation)
+    return None
+
+
+ALL = [open_dims, open_dims_refused, pictures, pictures_of_open_models, types_and_prices]
