@@ -188,7 +188,7 @@ graph::NodeAttributes attributes_of(AttributeTexts& a, Kind kind, const Dims& ds
     case Kind::sum: return graph::SumAttributes{};
     case Kind::binary:
       return graph::BinaryAttributes{static_cast<graph::BinaryAlgorithm>(
-          a.word("algorithm", {"add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne", "pow"}))};
+          a.word("algorithm", names_of<graph::BinaryAlgorithm>(graph::kBinaryCount)))};
     case Kind::reorder:
       return graph::ReorderAttributes{a.dtype("dtype", dtype), a.real("scale", 1), a.real("shift", 0)};
     default: return graph::PreluAttributes{};

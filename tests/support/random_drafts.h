@@ -31,5 +31,7 @@ inline graph::TensorId random_source(RandomNode& out, const Dims& dims, DType dt
 Draft compute_draft(RandomNode& out, Random& random, graph::Kind kind, graph::Pass pass, DType dtype);
 /// Elementwise ones, reductions and what moves elements.
 Draft pointwise_draft(RandomNode& out, Random& random, graph::Kind kind, graph::Pass pass, DType dtype);
+/// Kind::array.
+Draft array_draft(RandomNode& out, Random& random, graph::Kind kind, DType dtype);
 
 }  // namespace relayout::execute

@@ -15,8 +15,8 @@ Draft eltwise(RandomNode& out, Random& random, DType dtype, bool backward) {
   a.alpha = random.of({0.0, 0.25, 0.5});
   a.beta = a.alpha + random.of({0.25, 0.5});
   using A = EltwiseAlgorithm;
-  // round and sign have no derivative. They and erf have kernels for f32 only.
-  const bool steps = a.algorithm == A::round || a.algorithm == A::sign;
+  // round and what is from sign to atanh have no derivative. They and erf have kernels for f32 only.
+  const bool steps = a.algorithm == A::round || (a.algorithm >= A::sign && a.algorithm <= A::atanh);
   if ((backward && steps) || (dtype != DType::f32 && (steps || a.algorithm == A::erf))) a.algorithm = A::relu;
   if (a.algorithm == A::sqrt || a.algorithm == A::log || a.algorithm == A::pow || a.algorithm == A::sqrt_dst) {
     out.options.low = 0.1;
@@ -25,6 +25,10 @@ Draft eltwise(RandomNode& out, Random& random, DType dtype, bool backward) {
   }
   out.options.high = 2;
   out.options.relative = 1e-4;
+  if (a.algorithm >= A::asin && a.algorithm <= A::acos) out.options.low = -0.9, out.options.high = 0.9;
+  if (a.algorithm == A::acosh) out.options.low = 1.1;
+  if (a.algorithm == A::atanh) out.options.low = -0.9, out.options.high = 0.9;
+  if (a.algorithm == A::tan) out.options.low = -1, out.options.high = 1;
   if (a.algorithm == A::bounded_relu) a.alpha = 0.7;
   if (a.algorithm == A::swish) a.alpha = 1.5;
   return {a, {random_source(out, random_data_dims(random), dtype)}};

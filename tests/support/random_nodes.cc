@@ -14,7 +14,8 @@ namespace {
 
 Draft draft_of(RandomNode& out, Random& random, Kind kind, Pass pass, DType dtype) {
   Draft draft = compute_draft(out, random, kind, pass, dtype);
-  return draft.src.empty() ? pointwise_draft(out, random, kind, pass, dtype) : draft;
+  if (draft.src.empty()) draft = pointwise_draft(out, random, kind, pass, dtype);
+  return draft.src.empty() ? array_draft(out, random, kind, dtype) : draft;
 }
 
 std::vector<std::string> words_of(std::string_view list) {

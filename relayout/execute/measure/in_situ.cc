@@ -99,7 +99,9 @@ bool is_of_forward_pass(const Graph& graph, const Node& node, TensorId tensor) {
 }
 
 /// Whether an operand is indices. Their values must be valid: those of a constant, else zeros.
-bool is_index(const Node& node, std::size_t operand) { return node.kind == graph::Kind::gather && operand == 1; }
+bool is_index(const Node& node, std::size_t operand) {
+  return (node.kind == graph::Kind::gather || node.kind == graph::Kind::array) && operand == 1;
+}
 
 }  // namespace
 

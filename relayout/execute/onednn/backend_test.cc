@@ -64,6 +64,7 @@ TEST(OneDnnForward, Slice) { check_kind(Kind::slice, Pass::forward_inference, 15
 TEST(OneDnnForward, Broadcast) { check_kind(Kind::broadcast, Pass::forward_inference, 8, 22); }
 TEST(OneDnnForward, Pad) { check_kind(Kind::pad, Pass::forward_inference, 15, 23); }
 TEST(OneDnnForward, Gather) { check_kind(Kind::gather, Pass::forward_inference, 10, 24); }
+TEST(OneDnnForward, Array) { check_kind(Kind::array, Pass::forward_inference, 80, 26); }
 TEST(OneDnnForward, Rnn) { check_kind(Kind::rnn, Pass::forward_inference, 30, 25); }
 
 TEST(OneDnnTypes, ConvolutionBf16) { check_kind(Kind::convolution, Pass::forward_inference, 8, 51, DType::bf16); }
@@ -76,6 +77,7 @@ TEST(OneDnnTypes, InnerProductBf16) { check_kind(Kind::inner_product, Pass::forw
 TEST(OneDnnTypes, InnerProductU8) { check_kind(Kind::inner_product, Pass::forward_inference, 6, 58, DType::u8); }
 TEST(OneDnnTypes, PoolingU8) { check_kind(Kind::pooling, Pass::forward_inference, 6, 59, DType::u8); }
 TEST(OneDnnTypes, PoolingBf16) { check_kind(Kind::pooling, Pass::forward_inference, 6, 60, DType::bf16); }
+TEST(OneDnnTypes, ArrayS8) { check_kind(Kind::array, Pass::forward_inference, 40, 62, DType::s8); }
 TEST(OneDnnTypes, ConcatU8) { check_kind(Kind::concat, Pass::forward_inference, 5, 61, DType::u8); }
 
 TEST(OneDnnTypes, DeconvolutionBf16) { check_kind(Kind::deconvolution, Pass::forward_inference, 4, 62, DType::bf16); }

@@ -35,7 +35,7 @@ std::string tag_in(int ndims, Spelling spelling) {
   std::string spatial;
   for (int d = 2; d < ndims; ++d) spatial += static_cast<char>('a' + d);
   switch (spelling) {
-    case Spelling::plain: return ndims == 1 ? "a" : "ab" + spatial;
+    case Spelling::plain: return ndims < 2 ? std::string(static_cast<std::size_t>(ndims), 'a') : "ab" + spatial;
     case Spelling::channels_last: return ndims >= 2 ? "a" + spatial + "b" : "";
     case Spelling::blocked16: return ndims >= 2 ? "aB" + spatial + "16b" : "";
     case Spelling::blocked8: return ndims >= 2 ? "aB" + spatial + "8b" : "";

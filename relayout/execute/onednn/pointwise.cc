@@ -116,9 +116,9 @@ Found create_reduction(const Request& r) {
 
 Found create_binary(const Request& r) {
   const BinaryAlgorithm algorithm = r.node.as<graph::BinaryAttributes>().algorithm;
-  // The library divides integers as floating numbers and rounds the quotient; it has no power of two tensors.
+  // The library divides integers as floating numbers and rounds the quotient; it has none from pow on.
   const bool integers = !is_floating(r.graph.tensor(r.node.src[0]).dtype);
-  if (algorithm == BinaryAlgorithm::pow || (algorithm == BinaryAlgorithm::div && integers)) return {};
+  if (algorithm >= BinaryAlgorithm::pow || (algorithm == BinaryAlgorithm::div && integers)) return {};
   return make<dnnl::binary>(r.maker, binary_algorithm(algorithm), r.src(0), r.src(1), r.dst(0));
 }
 

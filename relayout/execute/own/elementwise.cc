@@ -1,6 +1,6 @@
 // Nodes that compute each element from those at the same index, as programs of element functions (elementwise/):
-// eltwise forward, binary and sum with their post-ops, of all types but integers of 64 bits, in any layouts. Dims of
-// extent 1 of a source repeat.
+// eltwise forward, binary and sum with their post-ops, in any layouts. Dims of extent 1 of a source repeat. What no
+// floating type computes is integers.cc's: integers of 64 bits, remainders and bits.
 #include <algorithm>
 #include <numeric>
 
@@ -24,6 +24,17 @@ const LaneTable<T>& lanes() {
 bool fits(DType dtype) { return bits(dtype) >= 8 && dtype != DType::s64 && dtype != DType::u64; }
 /// Whether f32 does not hold all values of the type.
 bool needs_double(DType dtype) { return dtype == DType::f64 || dtype == DType::s32 || dtype == DType::u32; }
+
+/// Whether the algorithm is one of whole numbers, which no floating type computes: integers.cc has it.
+bool of_whole_numbers(const OwnRequest& r) {
+  if (r.node.kind == Kind::eltwise) {
+    return r.node.as<graph::EltwiseAttributes>().algorithm == EltwiseAlgorithm::bitwise_not;
+  }
+  if (r.node.kind != Kind::binary) return false;
+  const BinaryAlgorithm algorithm = r.node.as<graph::BinaryAttributes>().algorithm;
+  const bool rest = algorithm == BinaryAlgorithm::mod || algorithm == BinaryAlgorithm::fmod;
+  return algorithm >= BinaryAlgorithm::bitwise_and || (rest && !is_floating(r.src_tensor(0).dtype));
+}
 
 /// Translates functions of elements into a program. Values have the numbers of PostOp::src.
 template <typename T>
@@ -105,11 +116,14 @@ std::unique_ptr<Executable> made(const OwnRequest& r) {
 
 std::unique_ptr<Executable> make_elementwise(const OwnRequest& r) {
   if (!r.node.forward()) return nullptr;
+  const bool alone = r.node.kind != Kind::sum && r.node.post_ops.empty();
+  const auto otherwise = [&] { return alone ? make_integers(r) : nullptr; };
+  if (of_whole_numbers(r)) return otherwise();
   bool wide = needs_double(r.dst_tensor().dtype);
-  if (!fits(r.dst_tensor().dtype)) return nullptr;
+  if (!fits(r.dst_tensor().dtype)) return otherwise();
   for (std::size_t i = 0; i < r.node.src.size(); ++i) {
     const DType dtype = r.src_tensor(i).dtype;
-    if (!fits(dtype)) return nullptr;
+    if (!fits(dtype)) return otherwise();
     wide = wide || needs_double(dtype);
   }
   return wide ? made<double>(r) : made<float>(r);

@@ -94,6 +94,7 @@ TEST_F(EachIsa, HasEveryFunctionOfTwoSources) {
     cpu::set_isa(isa);
     for (int k = 0; k < graph::kBinaryCount; ++k) {
       const auto algorithm = static_cast<BinaryAlgorithm>(k);
+      if (algorithm >= BinaryAlgorithm::bitwise_and) continue;  // of whole numbers alone
       graph::Graph graph;
       graph.binary(graph.input("a", {count}), graph.input("b", {count}), algorithm);
       const Values expected = graph::evaluate_node(graph, graph.nodes[0], std::array{&x, &y})[0];
@@ -174,6 +175,30 @@ TEST_F(Elementwise, SourcesRepeatOnEitherSide) {
       graph::Graph graph;
       graph.binary(graph.input("a", a), graph.input("b", b), algorithm);
       check(graph, "relayout:binary");
+    }
+  }
+}
+
+TEST_F(Elementwise, TakesFunctionsOfWholeNumbers) {
+  for (const DType dtype :
+       {DType::s64, DType::u64, DType::s32, DType::u32, DType::s16, DType::u16, DType::s8, DType::u8}) {
+    for (int k = 0; k < graph::kBinaryCount; ++k) {
+      const auto algorithm = static_cast<BinaryAlgorithm>(k);
+      // Beyond the type's range one loses high bits where the other saturates.
+      if (algorithm == BinaryAlgorithm::pow || algorithm == BinaryAlgorithm::mul || algorithm == BinaryAlgorithm::sub) {
+        continue;
+      }
+      SCOPED_TRACE(std::string(name(dtype)) + " " + std::string(name(algorithm)));
+      graph::Graph graph;
+      graph.binary(graph.input("a", {2, 19, 3, 4}, dtype), graph.input("b", {1, 19, 1, 1}, dtype), algorithm);
+      check(graph, "relayout:binary", {.low = 1, .high = 60});
+    }
+    for (const EltwiseAlgorithm algorithm : {EltwiseAlgorithm::bitwise_not, EltwiseAlgorithm::abs,
+                                             EltwiseAlgorithm::logical_not, EltwiseAlgorithm::sign}) {
+      SCOPED_TRACE(std::string(name(dtype)) + " " + std::string(name(algorithm)));
+      graph::Graph graph;
+      graph.eltwise(graph.input("a", {2, 19, 3, 4}, dtype), {algorithm});
+      check(graph, "relayout:eltwise", {.low = 0, .high = 60});
     }
   }
 }

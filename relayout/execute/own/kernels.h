@@ -26,16 +26,25 @@ std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& re
 /// gather: row-major operands, elements of whole bytes.
 std::unique_ptr<graph::Executable> make_gather(const OwnRequest& request);
 /// reduction to the largest or smallest element, and global max pooling, of inference: floating types, any layouts.
+/// Other reductions as make_plain_reduction().
 std::unique_ptr<graph::Executable> make_reduction(const OwnRequest& request);
 /// resampling, forward and backward: f32, any layouts.
 std::unique_ptr<graph::Executable> make_resampling(const OwnRequest& request);
-/// eltwise (forward), binary and sum, with their post-ops: types of a byte or more but integers of 64 bits, any
-/// layouts.
+/// eltwise (forward), binary and sum, with their post-ops: types of a byte or more, any layouts. Functions of integers
+/// of 64 bits are those of make_integers(), and there is no sum of them.
 std::unique_ptr<graph::Executable> make_elementwise(const OwnRequest& request);
 /// The derivatives of hardsigmoid and erf: f32, one layout without gaps.
 std::unique_ptr<graph::Executable> make_pointwise(const OwnRequest& request);
-/// binary: as make_elementwise(), and div of 64-bit integers.
-std::unique_ptr<graph::Executable> make_binary(const OwnRequest& request);
+/// eltwise (forward) and binary: integers, into their own type or bool, any layouts.
+std::unique_ptr<graph::Executable> make_integers(const OwnRequest& request);
+/// array: row-major operands, elements of whole bytes.
+std::unique_ptr<graph::Executable> make_array(const OwnRequest& request);
+/// reduction, of types and algorithms that neither the backend nor make_reduction() has: row-major operands.
+std::unique_ptr<graph::Executable> make_plain_reduction(const OwnRequest& request);
+/// softmax (forward): row-major operands of a floating type that is not f32.
+std::unique_ptr<graph::Executable> make_softmax(const OwnRequest& request);
+/// matmul: row-major operands of one type of whole bytes.
+std::unique_ptr<graph::Executable> make_matmul(const OwnRequest& request);
 /// rnn, backward: f32, an lstm with a projection to more channels than the cell has, any layouts. Slow: a reference.
 std::unique_ptr<graph::Executable> make_projected_lstm(const OwnRequest& request);
 /// shuffle, concat, reshape, transpose, slice, broadcast, pad, reorder.

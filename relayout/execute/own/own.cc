@@ -24,6 +24,13 @@ struct OwnKernel {
   bool reference = false;
 };
 
+/// Whether it is a maximum or minimum, of which the backend's kernels lose some.
+bool is_extreme(const Node& node) {
+  if (node.kind == Kind::pooling) return true;
+  const graph::ReductionAlgorithm algorithm = node.as<graph::ReductionAttributes>().algorithm;
+  return algorithm == graph::ReductionAlgorithm::max || algorithm == graph::ReductionAlgorithm::min;
+}
+
 std::optional<OwnKernel> kernel_for(const Node& node) {
   if (!node.post_ops.empty()) {
     const bool fits = node.kind == Kind::binary || node.kind == Kind::sum || node.kind == Kind::eltwise;
@@ -42,11 +49,14 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::rnn: return OwnKernel{"relayout:reference", make_projected_lstm, true};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::pooling:
-    case Kind::reduction: return OwnKernel{"relayout:reduction", make_reduction};
+    case Kind::reduction: return OwnKernel{"relayout:reduction", make_reduction, !is_extreme(node)};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
-    case Kind::binary: return OwnKernel{"relayout:binary", make_binary};
+    case Kind::binary: return OwnKernel{"relayout:binary", make_elementwise};
     case Kind::sum: return OwnKernel{"relayout:sum", make_elementwise};
     case Kind::eltwise: return OwnKernel{"relayout:eltwise", node.forward() ? make_elementwise : make_pointwise};
+    case Kind::array: return OwnKernel{"relayout:array", make_array};
+    case Kind::softmax: return OwnKernel{"relayout:softmax", make_softmax, true};
+    case Kind::matmul: return OwnKernel{"relayout:matmul", make_matmul, true};
     default: return std::nullopt;
   }
 }

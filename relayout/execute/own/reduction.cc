@@ -175,7 +175,10 @@ std::optional<bool> gives_largest(const graph::Node& node) {
 std::unique_ptr<Executable> make_reduction(const OwnRequest& r) {
   const std::optional<bool> largest = gives_largest(r.node);
   const DType dtype = r.src_tensor(0).dtype;
-  if (!largest || !is_floating(dtype) || bits(dtype) < 8 || r.dst_tensor().dtype != dtype) return nullptr;
+  if (!largest || !is_floating(dtype)) {
+    return r.node.kind == graph::Kind::reduction ? make_plain_reduction(r) : nullptr;
+  }
+  if (bits(dtype) < 8 || r.dst_tensor().dtype != dtype) return nullptr;
   if (!r.dst().injective_with_padding()) return nullptr;
   auto boxes = grid(std::array{&r.src(0), &r.dst()}), results = grid(std::array{&r.dst()});
   if (!boxes || !results) return nullptr;

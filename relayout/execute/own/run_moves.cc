@@ -72,11 +72,14 @@ std::unique_ptr<Executable> make_moves(const OwnRequest& r) {
   Attributes attributes;
   if (r.node.kind == Kind::reorder)
     attributes = attributes_of(r.node.as<graph::ReorderAttributes>(), r.src_tensor(0).dtype, r.dst_tensor().dtype);
-  if (!r.dst().injective_with_padding() || bits(r.dst_tensor().dtype) < 8) return nullptr;
+  if (!r.dst().injective_with_padding()) return nullptr;
   std::vector<Layout> src;
   for (std::size_t i = 0; i < r.node.src.size(); ++i) src.push_back(r.src(i));
   const std::optional<std::vector<Move>> moves = moves_of(r.graph, r.node, src, r.dst());
   if (!moves) return nullptr;
+  // Elements of less than a byte are written whole, as one reorder writes them.
+  const bool whole = moves->size() == 1 && moves->front().to == r.dst();
+  if (bits(r.dst_tensor().dtype) < 8 && !whole) return nullptr;
   return std::make_unique<MovesExecutable>(r, *moves, attributes);
 }
 

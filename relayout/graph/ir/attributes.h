@@ -1,6 +1,8 @@
-// Attributes: the kinds of primitives, their passes, and what describes each kind beside its operands (graph.h).
+// Attributes: the kinds of primitives, and what a node of each kind says beside its operands. See graph.h, which has
+// the operands.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -36,9 +38,10 @@ enum class Kind : uint8_t {
   broadcast,
   pad,  // data movement
   gather,
+  array,    // what is computed on row-major arrays, see ArrayOperation
   barrier,  // an unknown operator: it reads and writes row-major layouts, and cannot run
 };
-inline constexpr int kKindCount = 26;
+inline constexpr int kKindCount = 27;
 
 enum class Pass : uint8_t {
   forward_inference,
@@ -92,8 +95,8 @@ struct LrnAttributes {
   double alpha = 1e-4, beta = 0.75, k = 1;
 };
 
-/// All elementwise functions of oneDNN, by its formulas, and erf and sign, which it lacks. The backward pass of those
-/// that end in _dst reads the forward destination instead of the source.
+/// All elementwise functions of oneDNN, by its formulas, and those from erf to atanh, which it lacks. The backward pass
+/// of those that end in _dst reads the forward destination instead of the source.
 enum class EltwiseAlgorithm : uint8_t {
   relu,
   tanh,
@@ -119,7 +122,25 @@ enum class EltwiseAlgorithm : uint8_t {
   hardswish,
   hardsigmoid,
   erf,
-  sign,  // -1, 0 or 1; no derivative
+  sign,  // -1, 0 or 1; no derivative here, as all up to atanh
+  floor,
+  ceil,
+  trunc,
+  is_nan,       // 1 or 0, as the next two
+  is_infinite,  // infinity if alpha is not 0, minus infinity if beta is not 0
+  logical_not,
+  bitwise_not,  // of whole numbers
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
   relu_dst,
   tanh_dst,
   elu_dst,
@@ -128,7 +149,7 @@ enum class EltwiseAlgorithm : uint8_t {
   exp_dst,
   clip_v2_dst
 };
-inline constexpr int kEltwiseCount = 32;
+inline constexpr int kEltwiseCount = 50;
 struct EltwiseAttributes {
   EltwiseAlgorithm algorithm = EltwiseAlgorithm::relu;
   double alpha = 0, beta = 0;
@@ -173,8 +194,36 @@ struct SumAttributes {
 };
 /// div of integers truncates toward zero. Division by zero gives 0, and a quotient that the type cannot hold (the least
 /// integer by -1) gives the type's largest value. pow is a to the power of b.
-enum class BinaryAlgorithm : uint8_t { add, sub, mul, div, max, min, ge, gt, le, lt, eq, ne, pow };
-inline constexpr int kBinaryCount = 13;
+/// mod has the sign of the divisor b, fmod that of a; by zero both are 0 for integers. Those named logical_ take what
+/// is not 0 for true and give 0 or 1. Those named bitwise_ and shift_ take whole numbers; a shift right of a negative
+/// number keeps its sign, and bits that are shifted beyond the type are lost. A shift by a negative number, or by as
+/// many bits as the type has or more, gives 0, or -1 for a shift right of a negative number.
+enum class BinaryAlgorithm : uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  max,
+  min,
+  ge,
+  gt,
+  le,
+  lt,
+  eq,
+  ne,
+  pow,  // the first that oneDNN lacks, as all after it
+  mod,
+  fmod,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  shift_left,
+  shift_right
+};
+inline constexpr int kBinaryCount = 23;
 /// Dims of extent 1 of either source repeat.
 struct BinaryAttributes {
   BinaryAlgorithm algorithm = BinaryAlgorithm::add;
@@ -211,6 +260,61 @@ struct PadAttributes {
 struct GatherAttributes {
   int axis = 0;
 };
+/// What a node of Kind::array computes: operations whose elements go where indices say, or follow each other along a
+/// dim. No layout makes them faster, so all operands are row-major. By operation, the sources and the destinations:
+///
+///     select            condition a b -> dst     a where the condition is not 0, else b; dims of extent 1 repeat
+///     arg_max, arg_min  src -> dst               the index (s64) of the extreme along `axis`, which has extent 1 then,
+///                                                the first of equal ones or, with `reverse`, the last; a NaN is one
+///     top_k             src -> values indices    the `count` largest along `axis` or, with `reverse`, the smallest, in
+///                                                order; of equal ones the first come first; a NaN is the largest
+///     gather_elements   data indices -> dst      element i is the one of data whose index along `axis` indices[i] says
+///     gather_nd         data indices -> dst      the last dim of indices has an index of the first dims of data behind
+///                                                `count` dims that both have
+///     scatter_elements  data indices updates     data, but updates[i] where along `axis` indices[i] says, combined
+///                       -> dst                   with what is there by `scatter`
+///     scatter_nd        data indices updates     data, but slices of updates where the last dim of indices says, by
+///                       -> dst                   `scatter`
+///     cumulative        src -> dst               the sum (`scatter` = add) or product (mul) of the elements up to each
+///                                                one along `axis`, without it (`exclusive`), from the end (`reverse`)
+///     bit_cast          src -> dst               the same bits as elements of `dtype`, which has as many
+///     wrap              src -> dst               integers as those of `dtype`, by their low bits
+///     grid_sample       src grid -> dst          src (N C spatial) at the positions of grid (N spatial dims), see
+///                                                ArrayAttributes
+///
+/// Indices are s32 or s64, and count from the end where negative.
+enum class ArrayOperation : uint8_t {
+  select,
+  arg_max,
+  arg_min,
+  top_k,
+  gather_elements,
+  gather_nd,
+  scatter_elements,
+  scatter_nd,
+  cumulative,
+  bit_cast,
+  wrap,
+  grid_sample
+};
+inline constexpr int kArrayCount = 12;
+enum class ScatterAlgorithm : uint8_t { replace, add, mul, max, min };
+enum class GridInterpolation : uint8_t { nearest, linear, cubic };
+/// What stands beyond the border: zeros, the border's elements, or the tensor mirrored at the border.
+enum class GridPadding : uint8_t { zeros, border, reflection };
+struct ArrayAttributes {
+  ArrayOperation operation = ArrayOperation::select;
+  int axis = 0;
+  int64_t count = 0;
+  bool reverse = false, exclusive = false;
+  ScatterAlgorithm scatter = ScatterAlgorithm::replace;
+  DType dtype = DType::f32;
+  /// Of grid_sample. A grid's last dim has a position in each spatial dim, innermost first, from -1 to 1: the centres
+  /// of the first and the last element, if `align_corners`, else their outer edges.
+  GridInterpolation interpolation = GridInterpolation::linear;
+  GridPadding padding = GridPadding::zeros;
+  bool align_corners = false;
+};
 /// The unknown operator's name, and the dims of its destinations, as far as they are known.
 struct BarrierAttributes {
   std::string operation{};
@@ -222,7 +326,7 @@ using NodeAttributes =
                  NormalizationAttributes, LrnAttributes, EltwiseAttributes, PreluAttributes, ShuffleAttributes,
                  SoftmaxAttributes, ResamplingAttributes, ReductionAttributes, ConcatAttributes, SumAttributes,
                  BinaryAttributes, ReorderAttributes, ReshapeAttributes, TransposeAttributes, SliceAttributes,
-                 BroadcastAttributes, PadAttributes, GatherAttributes, BarrierAttributes>;
+                 BroadcastAttributes, PadAttributes, GatherAttributes, ArrayAttributes, BarrierAttributes>;
 
 /// A function of elements that a node applies to what it has computed, before it writes it (Node::post_ops).
 struct PostOp {

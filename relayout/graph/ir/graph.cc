@@ -31,6 +31,7 @@ std::string_view name(Kind kind) {
                                                                       "broadcast",
                                                                       "pad",
                                                                       "gather",
+                                                                      "array",
                                                                       "barrier"};
   return kNames[static_cast<std::size_t>(kind)];
 }
@@ -43,17 +44,30 @@ std::string_view name(Pass pass) {
 
 std::string_view name(EltwiseAlgorithm algorithm) {
   static constexpr std::array<std::string_view, kEltwiseCount> kNames = {
-      "relu",      "tanh",     "elu",      "square",     "abs",      "sqrt",         "linear",      "bounded_relu",
-      "soft_relu", "logistic", "exp",      "gelu_tanh",  "gelu_erf", "swish",        "log",         "clip",
-      "clip_v2",   "pow",      "round",    "logsigmoid", "mish",     "hardswish",    "hardsigmoid", "erf",
-      "sign",      "relu_dst", "tanh_dst", "elu_dst",    "sqrt_dst", "logistic_dst", "exp_dst",     "clip_v2_dst"};
+      "relu",      "tanh",       "elu",   "square",     "abs",      "sqrt",        "linear",      "bounded_relu",
+      "soft_relu", "logistic",   "exp",   "gelu_tanh",  "gelu_erf", "swish",       "log",         "clip",
+      "clip_v2",   "pow",        "round", "logsigmoid", "mish",     "hardswish",   "hardsigmoid", "erf",
+      "sign",      "floor",      "ceil",  "trunc",      "is_nan",   "is_infinite", "logical_not", "bitwise_not",
+      "sin",       "cos",        "tan",   "asin",       "acos",     "atan",        "sinh",        "cosh",
+      "asinh",     "acosh",      "atanh", "relu_dst",   "tanh_dst", "elu_dst",     "sqrt_dst",    "logistic_dst",
+      "exp_dst",   "clip_v2_dst"};
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 
 std::string_view name(BinaryAlgorithm algorithm) {
-  static constexpr std::array<std::string_view, kBinaryCount> kNames = {"add", "sub", "mul", "div", "max", "min", "ge",
-                                                                        "gt",  "le",  "lt",  "eq",  "ne",  "pow"};
+  static constexpr std::array<std::string_view, kBinaryCount> kNames = {
+      "add",         "sub",        "mul",         "div",         "max",        "min",
+      "ge",          "gt",         "le",          "lt",          "eq",         "ne",
+      "pow",         "mod",        "fmod",        "logical_and", "logical_or", "logical_xor",
+      "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left",  "shift_right"};
   return kNames[static_cast<std::size_t>(algorithm)];
+}
+
+std::string_view name(ArrayOperation operation) {
+  static constexpr std::array<std::string_view, kArrayCount> kNames = {
+      "select",     "arg_max",    "arg_min",  "top_k", "gather_elements", "gather_nd", "scatter_elements",
+      "scatter_nd", "cumulative", "bit_cast", "wrap",  "grid_sample"};
+  return kNames[static_cast<std::size_t>(operation)];
 }
 
 bool compute_bound(Kind kind) { return kind <= Kind::rnn; }

@@ -44,6 +44,7 @@
 //     concat, sum          forward            src...                                   dst
 //     binary               forward            a b                                      dst
 //     gather               forward            data indices                             dst
+//     array                forward            see ArrayOperation (attributes.h)
 //     others               forward            src                                      dst
 //
 // Dims of weights: convolution O I spatial, or G O/G I/G spatial with groups; deconvolution the same, where O are the
@@ -176,6 +177,7 @@ std::string_view name(Kind kind);
 std::string_view name(Pass pass);
 std::string_view name(EltwiseAlgorithm algorithm);
 std::string_view name(BinaryAlgorithm algorithm);
+std::string_view name(ArrayOperation operation);
 /// Compute-bound kinds choose their layouts, see Kind.
 bool compute_bound(Kind kind);
 /// reshape, transpose, slice and broadcast.

@@ -47,6 +47,7 @@ void normalize_axes(Node& node, int ndims) {
   if (auto* a = std::get_if<SoftmaxAttributes>(&node.attributes)) from_front(a->axis);
   if (auto* a = std::get_if<ConcatAttributes>(&node.attributes)) from_front(a->axis);
   if (auto* a = std::get_if<GatherAttributes>(&node.attributes)) from_front(a->axis);
+  if (auto* a = std::get_if<ArrayAttributes>(&node.attributes); a != nullptr && ndims > 0) from_front(a->axis);
   if (auto* a = std::get_if<ReductionAttributes>(&node.attributes)) {
     for (int& axis : a->axes) from_front(axis);
   }

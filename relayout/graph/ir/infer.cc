@@ -52,6 +52,7 @@ const KindRow& row_of(Kind kind) {
       {infer_broadcast, index_of<BroadcastAttributes>()},
       {infer_pad, index_of<PadAttributes>()},
       {infer_gather, index_of<GatherAttributes>()},
+      {infer_array, index_of<ArrayAttributes>()},
       {infer_barrier, index_of<BarrierAttributes>()},
   }};
   return kRows[static_cast<std::size_t>(kind)];

@@ -18,6 +18,7 @@ OperandRule rule_of(const Node& node, std::string_view operand, bool dst) {
   if (compute_bound(node.kind)) return operand.ends_with("bias") ? OperandRule::plain : OperandRule::any;
   switch (node.kind) {
     case Kind::gather:
+    case Kind::array:
     case Kind::barrier: return OperandRule::plain;
     case Kind::concat:
     case Kind::sum:
@@ -92,7 +93,13 @@ bool keeps_zero(const EltwiseAttributes& attributes) {
     case exp:
     case exp_dst:
     case log:
-    case logsigmoid: return false;
+    case logsigmoid:
+    case logical_not:
+    case bitwise_not:
+    case cos:
+    case acos:
+    case cosh:
+    case acosh: return false;
     case linear: return beta == 0;
     case bounded_relu:  // min(max(x, 0), alpha)
       return alpha >= 0;
@@ -119,6 +126,18 @@ bool keeps_zero(const EltwiseAttributes& attributes) {
     case round:
     case erf:
     case sign:
+    case floor:
+    case ceil:
+    case trunc:
+    case is_nan:
+    case is_infinite:
+    case sin:
+    case tan:
+    case asin:
+    case atan:
+    case sinh:
+    case asinh:
+    case atanh:
     case mish:
     case hardswish: return true;
   }

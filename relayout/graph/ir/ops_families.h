@@ -75,6 +75,7 @@ Specs infer_slice(const Operands& of);
 Specs infer_broadcast(const Operands& of);
 Specs infer_pad(const Operands& of);
 Specs infer_gather(const Operands& of);
+Specs infer_array(const Operands& of);
 Specs infer_barrier(const Operands& of);
 
 }  // namespace relayout::graph

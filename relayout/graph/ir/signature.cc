@@ -96,6 +96,7 @@ Signature signature(Kind kind, Pass pass) {
     case Kind::sum: return forward_signature(pass, {"src...", "dst"});
     case Kind::binary: return forward_signature(pass, {"a b", "dst"});
     case Kind::gather: return forward_signature(pass, {"data indices", "dst"});
+    case Kind::array: return forward_signature(pass, {"src...", "dst..."});
     case Kind::barrier: return forward_signature(pass, {"[src...]", "dst..."});
     case Kind::reduction:
     case Kind::reorder:

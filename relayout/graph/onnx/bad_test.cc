@@ -120,13 +120,13 @@ TEST(OnnxBad, DimsThatAreHugeOrNegative) {
   }
 }
 
-TEST(OnnxBad, ExternalDataIsNotOpened) {
+TEST(OnnxBad, ExternalDataOfAModelInMemoryIsNotOpened) {
   for (const char* location : {"../secret", "/etc/passwd", "weights.bin", ""}) {
     const Net net = with_tensor([&](auto& w) {
       w.clear_float_data();
       w.set_data_location(::onnx::TensorProto::EXTERNAL);
       for (const auto& [key, value] :
-           {std::pair{"location", location}, std::pair{"offset", "-1"}, std::pair{"length", "99999999999999999999"}}) {
+           {std::pair{"location", location}, std::pair{"offset", "0"}, std::pair{"length", "8"}}) {
         auto* entry = w.add_external_data();
         entry->set_key(key);
         entry->set_value(value);
@@ -152,7 +152,7 @@ TEST(OnnxBad, WhatIsNotRead) {
   body->set_name("then_branch");
   body->set_type(::onnx::AttributeProto::GRAPH);
   body->mutable_g();
-  EXPECT_EQ(code(branch), ErrorCode::unsupported);
+  EXPECT_EQ(import(branch).warnings.size(), 1u);  // its condition is not known
   Net sequence = relu();
   sequence.graph().mutable_input(0)->mutable_type()->mutable_sequence_type();
   EXPECT_EQ(code(sequence), ErrorCode::unsupported);

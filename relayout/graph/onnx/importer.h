@@ -11,6 +11,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -70,6 +71,15 @@ struct Import {
   /// The node that makes each tensor of the graph, or kNone.
   std::vector<NodeId> makers;
   std::unordered_set<std::string> names;
+  /// The model's own functions, by domain and name.
+  std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions;
+  /// How deep functions and graphs are inside each other, and how many of their nodes were translated.
+  int depth = 0;
+  int64_t inlined = 0;
+  /// The folder of the file, where constants may have their data in files of their own; empty for a model in memory.
+  std::filesystem::path folder;
+  /// Bytes that were read from them; OnnxOptions::max_file_bytes limits them.
+  int64_t external_bytes = 0;
 };
 
 /// One node of the model being translated.
@@ -107,15 +117,31 @@ class Op {
   bool wanted(int i) const;
   void set(int i, Value value);
 
-  /// Adds a node with one destination, or with `dsts`. A source that has neither an id nor data is absent.
+  /// Adds a node with one destination, or with `dsts`. A source that has neither an id nor data is absent. Where all
+  /// sources are constants of few elements, no node is added: the destinations are constants too.
   Value add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src);
   std::vector<Value> add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src, int dsts);
+  /// The same, with a destination of that type.
+  Value add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src, DType dtype);
 
   [[noreturn]] void corrupt(const std::string& what) const;
 
  private:
   int added_ = 0;
 };
+
+/// The node's name, or that of its first output.
+std::string node_name(const ::onnx::NodeProto& node);
+std::string in_quotes(std::string_view text);
+bool standard_domain(const std::string& domain);
+/// Translates a node of the model: adds what it computes, or a barrier (translate.cc).
+void translate(Import& model, const ::onnx::NodeProto& node);
+/// All names that a node reads, those that graphs inside it read too (ops_control.cc).
+std::unordered_set<std::string> names_read(const ::onnx::NodeProto& node);
+/// Counts nodes that functions, branches, loops and steps add against OnnxOptions::max_nodes. Error{limit} beyond it.
+void count_steps(Op& op, int64_t count);
+/// Translates the body of the model's own function that the node calls; false if it calls none.
+bool inline_function(Op& op);
 
 /// `wanted`; where another tensor has that name already, `wanted` with a number behind it.
 std::string unique_name(Import& model, const std::string& wanted);
@@ -138,7 +164,18 @@ Value broadcast(Op& op, const Value& value, const Dims& dims);
 Value gather(Op& op, const Value& data, const Value& indices, int axis);
 /// alpha * x + beta.
 Value linear(Op& op, const Value& value, double alpha, double beta);
-/// a op b, element by element. Dims of extent 1, and leading dims that one side lacks, repeat.
+/// condition ? a : b, element by element, with dims that repeat.
+Value select(Op& op, const Value& condition, const Value& a, const Value& b);
+/// The value in that type. Floating numbers become integers by truncation, integers narrower ones by their low bits.
+Value cast(Op& op, const Value& value, DType dtype);
+Value eltwise(Op& op, const Value& value, EltwiseAlgorithm algorithm, double alpha = 0, double beta = 0);
+Value reduce(Op& op, const Value& value, ReductionAlgorithm algorithm, std::vector<int> axes);
+/// The convolution of a source and weights O I/G spatial, by the attributes of Conv; `bias` may be absent.
+Value convolve(Op& op, const Value& src, const Value& weights, const Value& bias);
+/// A constant of one number in that type.
+Value scalar(double number, DType dtype);
+/// a op b, element by element. Comparisons and logic give bool. Dims of extent 1, and leading dims that one side lacks,
+/// repeat.
 Value binary(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm);
 /// One GELU node, if the product is a GELU written out (gelu.cc); else the product itself.
 Value with_gelu(Op& op, const Value& product);
@@ -149,9 +186,12 @@ Dims broadcast_dims(const Op& op, const Dims& a, const Dims& b);
 
 /// The type of that number in TensorProto. Error{unsupported} for strings, complex numbers and others.
 DType dtype_of(int data_type, const std::string& what);
-/// A tensor of the file. Errors: corrupt (data of the wrong size, negative dims), unsupported (external data, which is
-/// never opened; types), limit, overflow.
-Value constant_of(const ::onnx::TensorProto& tensor, const std::string& name);
+/// A tensor of the file. Errors: corrupt (data of the wrong size, negative dims), unsupported (types), limit, overflow;
+/// and those of external_data().
+Value constant_of(Import& model, const ::onnx::TensorProto& tensor, const std::string& name);
+/// The bytes of a tensor that the model keeps in another file (external_data.cc). Errors: unsupported (a file that is
+/// not in the model's folder or below), io, corrupt (not so many bytes), limit.
+ConstantData external_data(Import& model, const ::onnx::TensorProto& tensor, int64_t bytes, const std::string& what);
 Value integer_constant(const Dims& dims, std::span<const int64_t> values, DType dtype = DType::s64);
 Value number_constant(const Dims& dims, std::span<const double> values, DType dtype = DType::f32);
 std::vector<int64_t> integers_of(const Value& constant);
@@ -165,6 +205,10 @@ Value gather_constant(Op& op, const Value& data, const Value& indices, int axis,
 /// The result of an operation on two constants; nothing if one is not constant or the result has many elements.
 std::optional<Value> fold_binary(const Op& op, const Value& a, const Value& b, std::string_view operation,
                                  const Dims& dims);
+/// The destinations of a node whose sources are all constants of few elements; nothing for others. `dtype`, if given,
+/// is the type of the first one.
+std::optional<std::vector<Value>> fold_node(Op& op, Kind kind, const NodeAttributes& attributes,
+                                            const std::vector<Value>& src, int dsts, std::optional<DType> dtype);
 /// Counts the bytes of a constant that an operator makes against OnnxOptions::max_file_bytes. Error{limit} beyond it.
 void charge(Import& model, DType dtype, const Dims& dims);
 Dims row_major_strides(const Dims& dims);
@@ -195,6 +239,21 @@ std::span<const Operator> constant_operators();
 std::span<const Operator> resize_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> rnn_operators();
+std::span<const Operator> logic_operators();    // comparisons, logic, bits, tests
+std::span<const Operator> cast_operators();     // and quantization
+std::span<const Operator> index_operators();    // what moves elements by indices or orders them
+std::span<const Operator> control_operators();  // If, Loop, Scan
+std::span<const Operator> attention_operators();
+std::span<const Operator> loss_operators();
+std::span<const Operator> einsum_operators();
+std::span<const Operator> linear_attention_operators();
+std::span<const Operator> signal_operators();
+std::span<const Operator> integer_operators();  // products of quantized numbers
+/// All of these.
+std::vector<Operator> all_operators();
+
+/// Why an operator that no table has cannot be run (unsupported.cc).
+std::string unsupported_reason(const ::onnx::NodeProto& node);
 
 /// The dims of each input (dims.cc); sets the model's batches and extents. Errors: invalid_argument (what is said of a
 /// dim contradicts something else that is, or the file; a name that no dim has), unsupported (a dim that nothing says).

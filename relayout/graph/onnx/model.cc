@@ -17,15 +17,6 @@ constexpr int64_t kFirstOpset = 7, kLastOpset = 28;
 
 using Names = std::unordered_map<std::string_view, int>;
 
-std::string in_quotes(std::string_view text) { return "\"" + escaped(text) + "\""; }
-
-bool standard_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
-std::string node_name(const NodeProto& node) {
-  if (!node.name().empty() || node.output_size() == 0) return node.name();
-  return node.output(0);
-}
-
 int64_t opset_of(const ModelProto& proto) {
   for (const auto& entry : proto.opset_import()) {
     if (!standard_domain(entry.domain())) continue;
@@ -52,15 +43,6 @@ void check(const Import& model, const ModelProto& proto) {
   }
   if (graph.sparse_initializer_size() > 0) {
     throw Error(ErrorCode::unsupported, "onnx: sparse initializers are not read", "sparse_initializer");
-  }
-  for (const NodeProto& node : graph.node()) {
-    for (const auto& attribute : node.attribute()) {
-      if (!attribute.has_g() && attribute.graphs_size() == 0) continue;
-      throw Error(ErrorCode::unsupported,
-                  "onnx: node " + in_quotes(node_name(node)) + " (" + escaped(node.op_type()) +
-                      ") holds a graph: control flow is not read",
-                  "node", escaped(node_name(node)));
-    }
   }
 }
 
@@ -90,9 +72,9 @@ class Reader {
     constants();
     inputs();
     stated_shapes();
-    for (const NodeProto& node : graph_.node()) model_.read.insert(node.input().begin(), node.input().end());
+    for (const NodeProto& node : graph_.node()) model_.read.merge(names_read(node));
     for (const auto& output : graph_.output()) model_.read.insert(output.name());
-    for (const int at : order()) translate(graph_.node(at));
+    for (const int at : order()) translate(model_, graph_.node(at));
     outputs();
   }
 
@@ -100,7 +82,7 @@ class Reader {
   void constants() {
     for (auto& tensor : *graph_.mutable_initializer()) {
       const std::string name = tensor.name();
-      if (!model_.values.try_emplace(name, constant_of(tensor, name)).second) {
+      if (!model_.values.try_emplace(name, constant_of(model_, tensor, name)).second) {
         throw Error(ErrorCode::corrupt, "onnx: two initializers are called " + in_quotes(name), "initializer",
                     escaped(name));
       }
@@ -187,9 +169,12 @@ class Reader {
     std::vector<int> missing(readers.size(), 0);
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (int n = 0; n < graph_.node_size(); ++n) {
-      for (const std::string& name : graph_.node(n).input()) {
+      const std::unordered_set<std::string> read = names_read(graph_.node(n));
+      for (const std::string& name : read) {
         if (name.empty() || model_.values.contains(name)) continue;
         const auto found = maker.find(name);
+        // What only a graph inside the node reads may be a value of that graph.
+        if (found == maker.end() && std::ranges::count(graph_.node(n).input(), name) == 0) continue;
         if (found == maker.end()) {
           throw Error(ErrorCode::corrupt,
                       "onnx: node " + in_quotes(node_name(graph_.node(n))) + " (" + escaped(graph_.node(n).op_type()) +
@@ -218,88 +203,6 @@ class Reader {
     return out;
   }
 
-  const Operator* operator_of(const NodeProto& node) const {
-    if (!standard_domain(node.domain())) return nullptr;
-    const auto found = operators_.find(node.op_type());
-    return found == operators_.end() ? nullptr : &found->second;
-  }
-
-  void translate(const NodeProto& node) {
-    Op op(model_, node, node_name(node));
-    try {
-      const Operator* known = operator_of(node);
-      if (known == nullptr) throw NotExpressible{"the operator is not known"};
-      check_attributes(op, known->attributes);
-      known->translate(op);
-      for (int i = 0; i < op.outputs(); ++i) {
-        if (op.wanted(i) && !model_.values.contains(node.output(i))) {
-          throw NotExpressible{"destination " + std::to_string(i) + " is not known"};
-        }
-      }
-    } catch (const NotExpressible& why) {
-      barrier(op, why.reason);
-    } catch (const Error& error) {
-      const bool contradicts = error.code() == ErrorCode::invalid_argument || error.code() == ErrorCode::corrupt;
-      if (const std::string* guess = guess_behind(node); contradicts && guess != nullptr) {
-        throw Error(ErrorCode::unsupported,
-                    "onnx: " + *guess + ", which other operators contradict: " + error.message(), error.field(),
-                    error.value(), error.limit());
-      }
-      if (error.code() != ErrorCode::invalid_argument) throw;
-      op.corrupt(error.message());
-    }
-    if (const std::string* guess = guess_behind(node)) {
-      for (const std::string& name : node.output()) model_.guessed.try_emplace(name, *guess);
-    }
-  }
-
-  /// The warning of the unknown operator because of which dims of a node's sources are guesses; null if none are.
-  const std::string* guess_behind(const NodeProto& node) const {
-    for (const std::string& name : node.input()) {
-      const auto found = model_.guessed.find(name);
-      if (found != model_.guessed.end()) return &found->second;
-    }
-    return nullptr;
-  }
-
-  /// Adds the node as one that cannot run. Its destinations have the dims that the model states, else those of its
-  /// first source that is not constant.
-  void barrier(Op& op, const std::string& reason) {
-    std::vector<Value> src;
-    for (int i = 0; i < op.inputs(); ++i) {
-      if (op.has(i)) src.push_back(op.input(i));
-    }
-    const auto like = std::find_if(src.begin(), src.end(), [](const Value& value) { return !value.constant(); });
-    const std::string operation =
-        op.node.domain().empty() ? op.node.op_type() : op.node.domain() + "." + op.node.op_type();
-    std::string warning = "node " + in_quotes(op.name) + " (" + escaped(operation) + ") cannot run: " + reason;
-    BarrierAttributes attributes{operation};
-    std::vector<int> outputs;
-    for (int i = 0; i < op.outputs(); ++i) {
-      if (op.node.output(i).empty()) continue;
-      const auto stated = model_.stated.find(op.node.output(i));
-      if (stated == model_.stated.end() && src.empty()) op.corrupt("nothing says which dims it gives");
-      if (stated == model_.stated.end()) {
-        warning += "; dims of " + in_quotes(op.node.output(i)) + " as those of its source";
-        model_.guessed.emplace(op.node.output(i), warning);
-      }
-      attributes.dims.push_back(stated != model_.stated.end() ? stated->second.dims
-                                                              : (like == src.end() ? src.front() : *like).dims);
-      outputs.push_back(i);
-    }
-    model_.warnings.push_back(warning);
-    if (outputs.empty()) return;
-    const std::vector<Value> dst = op.add(Kind::barrier, attributes, src, static_cast<int>(outputs.size()));
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      Value value = dst[i];
-      const auto stated = model_.stated.find(op.node.output(outputs[i]));
-      if (stated != model_.stated.end()) {
-        value.dtype = model_.graph.tensor(value.id).dtype = stated->second.dtype;
-      }
-      op.set(outputs[i], value);
-    }
-  }
-
   void outputs() {
     if (graph_.output_size() == 0) throw Error(ErrorCode::corrupt, "onnx: the graph has no outputs", "output");
     for (const auto& output : graph_.output()) {
@@ -320,15 +223,6 @@ class Reader {
 
   Import& model_;
   GraphProto& graph_;
-  const std::unordered_map<std::string_view, Operator> operators_ = [] {
-    std::unordered_map<std::string_view, Operator> out;
-    for (const auto family :
-         {window_operators(), matrix_operators(), normalization_operators(), elementwise_operators(), shape_operators(),
-          constant_operators(), resize_operators(), reduction_operators(), rnn_operators()}) {
-      for (const Operator& known : family) out.emplace(known.name, known);
-    }
-    return out;
-  }();
 };
 
 }  // namespace
@@ -340,6 +234,9 @@ void import_model(Import& model, ModelProto& proto) {
   model.opset = opset_of(proto);
   check(model, proto);
   model.graph.pass = model.options.pass;
+  for (const ::onnx::FunctionProto& function : proto.functions()) {
+    model.functions.insert_or_assign({function.domain(), function.name()}, &function);
+  }
   Reader(model, *proto.mutable_graph()).run();
 }
 

@@ -8,10 +8,13 @@
 // channels are one shuffle; a Gemm behind a Flatten takes the dims before it. Where the batch is replaced, constant
 // reshapes that begin with the file's batch follow.
 //
-// A known operator also becomes a barrier if no kind of the graph computes its form. Such forms are: recurrent cells
-// with clip, peepholes or sequences of several lengths; Resize by cubic interpolation, or by scales that do not give
-// whole extents; averages that count the padding of the source but not the padding that ceil_mode adds; bounds, axes
-// and shapes that are computed at run time.
+// docs/operators.md lists the operators. One that is not there, or of which no nodes compute the form, becomes a
+// barrier. Such forms are those whose axes, shapes or numbers of results are computed at run time.
+//
+// A model's own functions, the branch of an If whose condition is known, and all turns of a Loop whose number is known
+// take the place of the node that has them. Operators whose sources are constants of few elements are computed.
+//
+// Constants may have their data in other files in the model's folder or below; a name that leads out of it is refused.
 //
 // A division of integers by zero is not defined in ONNX; here it gives 0, and between constants it is an error.
 #pragma once
@@ -59,7 +62,8 @@ struct OnnxOptions {
   /// The pass of the graph's nodes. In forward_training, normalizations compute their statistics. Dropout is left out
   /// in both passes.
   Pass pass = Pass::forward_inference;
-  /// The largest file that is read. Also the most bytes of constants that a model's operators may make.
+  /// The largest file that is read, and the most bytes of all other files with data of constants. Also the most bytes
+  /// of constants that a model's operators may make.
   int64_t max_file_bytes = int64_t{2} << 30;
   int64_t max_nodes = 1'000'000;
 };
@@ -70,12 +74,12 @@ struct OnnxModel {
   std::vector<std::string> warnings;
 };
 
-/// Reads a model of opset 7 to 28, the newest that is published. Operators that are not known become Kind::barrier with
-/// a warning. The graph's outputs are called as the model calls them. Errors: io; corrupt (no ONNX file, a missing
-/// input, a cycle, data of the wrong size, an attribute that the operator does not have in the model's opset);
-/// unsupported (external data, control flow, an opset out of range, a build without ONNX; a dim that has no value: the
-/// field is "dims", and the value is what `dims` calls it); invalid_argument (dims that contradict each other or the
-/// file, or that the model does not have); limit; overflow. Messages name the node or tensor, escaped.
+/// Reads a model of opset 7 to 28, the newest that is published. Operators that are not supported become Kind::barrier
+/// with a warning that says why. The graph's outputs are called as the model calls them. Errors: io; corrupt (no ONNX
+/// file, a missing input, a cycle, data of the wrong size, an attribute that the operator does not have in the model's
+/// opset); unsupported (data outside the model's folder, an opset out of range, a build without ONNX; a dim that has
+/// no value: the field is "dims", and the value is what `dims` calls it); invalid_argument (dims that contradict each
+/// other or the file, or that the model does not have); limit; overflow. Messages name the node or tensor, escaped.
 OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& options = {});
 OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {});
 bool has_onnx();

@@ -81,10 +81,10 @@ TEST(OnnxBarrier, UnknownOperatorsWarnAndCannotRun) {
   EXPECT_EQ(dims_of(import(foreign)), (Dims{1, 2}));
   // If several destinations have stated types, each has its own.
   Net two;
-  two.input("x", {4}).node("TopK", {"x"}, {"v", "i"}).value("v", {2}).value("i", {2}, ::onnx::TensorProto::INT64);
+  two.input("x", {4}).node("Unique", {"x"}, {"v", "i"}).value("v", {2}).value("i", {2}, ::onnx::TensorProto::INT64);
   two.output("v").output("i");
-  const OnnxModel topk = import(two);
-  EXPECT_EQ(topk.graph.tensor(topk.graph.outputs[1]).dtype, DType::s64);
+  const OnnxModel unique = import(two);
+  EXPECT_EQ(unique.graph.tensor(unique.graph.outputs[1]).dtype, DType::s64);
   Net nothing;
   nothing.input("x", {1}).node("RandomNormal", {}, {"y"}).output("y");
   EXPECT_EQ(code(nothing), ErrorCode::corrupt);

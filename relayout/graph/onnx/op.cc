@@ -29,7 +29,9 @@ void Op::corrupt(const std::string& what) const {
 
 const Value& Op::input(int i) const {
   if (!has(i)) corrupt("source " + std::to_string(i) + " is missing");
-  return model.values.at(node.input(i));
+  const auto found = model.values.find(node.input(i));
+  if (found == model.values.end()) corrupt("reads " + in_quotes(node.input(i)) + ", which nothing makes");
+  return found->second;
 }
 
 std::vector<int64_t> Op::integers_of(int i) const {
@@ -112,7 +114,15 @@ Value Op::add(Kind kind, NodeAttributes attributes, const std::vector<Value>& sr
   return add(kind, std::move(attributes), src, 1).front();
 }
 
+Value Op::add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src, DType dtype) {
+  if (const auto constants = fold_node(*this, kind, attributes, src, 1, dtype)) return constants->front();
+  Value out = add(kind, std::move(attributes), src, 1).front();
+  out.dtype = model.graph.tensor(out.id).dtype = dtype;
+  return out;
+}
+
 std::vector<Value> Op::add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src, int dsts) {
+  if (auto constants = fold_node(*this, kind, attributes, src, dsts, std::nullopt)) return *std::move(constants);
   Graph& graph = model.graph;
   Node made{.name = added_ == 0 ? name : name + "." + std::to_string(added_ + 1),
             .kind = kind,

@@ -1,6 +1,7 @@
 // ONNX operators that make constants or read dims. Exporters compute shapes with them.
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "relayout/graph/onnx/importer.h"
 
@@ -11,7 +12,7 @@ void constant(Op& op) {
   using ::onnx::AttributeProto;
   if (const AttributeProto* value = op.find("value")) {
     if (!value->has_t()) op.corrupt("value is no tensor");
-    return op.set(0, constant_of(value->t(), op.node.output_size() > 0 ? op.node.output(0) : op.name));
+    return op.set(0, constant_of(op.model, value->t(), op.node.output_size() > 0 ? op.node.output(0) : op.name));
   }
   if (op.find("value_float") != nullptr) {
     return op.set(0, number_constant({}, std::array{op.number("value_float", 0)}));
@@ -32,7 +33,7 @@ void constant(Op& op) {
 void constant_of_shape(Op& op) {
   const std::vector<int64_t> shape = op.integers_of(0);
   Value value = number_constant({1}, std::array{0.0});
-  if (const auto* given = op.find("value")) value = constant_of(given->t(), op.name);
+  if (const auto* given = op.find("value")) value = constant_of(op.model, given->t(), op.name);
   if (elements_of(value.dims) != 1) op.corrupt("a value of dims " + join(value.dims, "x"));
   for (const int64_t dim : shape) {
     if (dim < 0) op.corrupt("a shape of " + join(shape));
@@ -73,75 +74,49 @@ void range(Op& op) {
   op.set(0, number_constant(dims, values, dtype));
 }
 
-/// Casts integers to wider integers and to floating types. Casts that ONNX truncates or wraps are refused at run time,
-/// because the graph's reorder saturates.
-void cast_to(Op& op, DType dtype) {
+/// A matrix of ones on diagonal k, like the source.
+void eye_like(Op& op) {
   const Value& src = op.input(0);
-  if (dtype == src.dtype) return op.set(0, src);
-  // The graph's reorder turns values that are too large into infinity or NaN. ONNX saturates them unless told not to.
-  if (bits(dtype) == 8 && is_floating(dtype) && op.integer("saturate", 1) != 0) {
-    throw NotExpressible{"a cast to " + std::string(name(dtype)) + " with saturation"};
+  if (src.rank() != 2) op.corrupt("a source of dims " + join(src.dims, "x"));
+  const int64_t k = op.integer("k", 0);
+  const DType dtype = op.find("dtype") == nullptr
+                          ? src.dtype
+                          : dtype_of(static_cast<int>(op.integer("dtype", 0)), "onnx: node " + in_quotes(op.name));
+  charge(op.model, DType::f64, src.dims);
+  std::vector<double> values(static_cast<std::size_t>(elements_of(src.dims)), 0);
+  for (int64_t row = 0; row < (values.empty() ? 0 : src.dims[0]); ++row) {
+    if (k > -src.dims[0] && k < src.dims[1] && row + k >= 0 && row + k < src.dims[1])
+      values[static_cast<std::size_t>(row * src.dims[1] + row + k)] = 1;
   }
-  if (src.constant()) {
-    charge(op.model, dtype, src.dims);
-    Value out = is_floating(src.dtype) || dtype == DType::boolean ? number_constant(src.dims, numbers_of(src), dtype)
-                                                                  : integer_constant(src.dims, integers_of(src), dtype);
-    out.name = src.name;
-    return op.set(0, out);
+  op.set(0, number_constant(src.dims, values, dtype));
+}
+
+/// The coefficients of a window: sum of a_i cos(2 pi i n / N) with alternating signs.
+void cosine_window(Op& op, const std::vector<double>& coefficients) {
+  const std::vector<int64_t> size = op.integers_of(0);
+  if (size.size() != 1 || size[0] < 0) op.corrupt("a size of " + join(size));
+  const DType dtype = dtype_of(static_cast<int>(op.integer("output_datatype", 1)), "onnx: node " + in_quotes(op.name));
+  charge(op.model, DType::f64, {size[0]});
+  const double period = static_cast<double>(op.integer("periodic", 1) != 0 ? size[0] : size[0] - 1);
+  std::vector<double> values;
+  for (int64_t n = 0; n < size[0]; ++n) {
+    double sum = 0;
+    for (std::size_t i = 0; i < coefficients.size(); ++i) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(i) * static_cast<double>(n) / period;
+      sum += (i % 2 == 0 ? 1 : -1) * coefficients[i] * std::cos(angle);
+    }
+    values.push_back(sum);
   }
-  const bool widened = is_floating(dtype) || (is_integer(dtype) && src.dtype == DType::boolean) ||
-                       (is_integer(dtype) && is_integer(src.dtype) && bits(dtype) > bits(src.dtype) &&
-                        (kind(src.dtype) == DTypeKind::unsigned_integer || kind(dtype) == kind(src.dtype)));
-  if (!widened) {
-    throw NotExpressible{"a cast of " + std::string(name(src.dtype)) + " to " + std::string(name(dtype))};
-  }
-  op.set(0, op.add(Kind::reorder, ReorderAttributes{.dtype = dtype}, {src}));
+  op.set(0, number_constant({size[0]}, values, dtype));
 }
 
-void cast(Op& op) {
-  cast_to(op, dtype_of(static_cast<int>(op.integer("to", 0)), "onnx: node \"" + escaped(op.name) + "\""));
-}
+void hann(Op& op) { cosine_window(op, {0.5, 0.5}); }
+void hamming(Op& op) { cosine_window(op, {25.0 / 46, 21.0 / 46}); }
+void blackman(Op& op) { cosine_window(op, {0.42, 0.5, 0.08}); }
 
-void cast_like(Op& op) { cast_to(op, op.input(1).dtype); }
-
-void logical_not(Op& op) {
-  const Value& src = op.input(0);
-  if (!src.constant()) throw NotExpressible{"its source is no constant"};
-  std::vector<int64_t> values = integers_of(src);
-  for (int64_t& value : values) value = value == 0;
-  op.set(0, integer_constant(src.dims, values, DType::boolean));
-}
-
-template <double (*function)(double)>
-void rounded(Op& op) {
-  const Value& src = op.input(0);
-  if (!src.constant()) throw NotExpressible{"its source is no constant"};
-  std::vector<double> values = numbers_of(src);
-  charge(op.model, src.dtype, src.dims);
-  for (double& value : values) value = function(value);
-  op.set(0, number_constant(src.dims, values, src.dtype));
-}
-
-double floor_of(double x) { return std::floor(x); }
-double ceil_of(double x) { return std::ceil(x); }
-
-/// Where between constants, with which exporters choose between dims.
-void where(Op& op) {
-  const Value &condition = op.input(0), &yes = op.input(1), &no = op.input(2);
-  if (!condition.constant() || !yes.constant() || !no.constant()) throw NotExpressible{"its sources are no constants"};
-  const Dims dims = broadcast_dims(op, broadcast_dims(op, condition.dims, yes.dims), no.dims);
-  const std::vector<int64_t> choice = integers_of(broadcast(op, condition, dims));
-  if (is_floating(yes.dtype)) {
-    std::vector<double> values = numbers_of(broadcast(op, yes, dims));
-    const std::vector<double> others = numbers_of(broadcast(op, no, dims));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = choice[i] != 0 ? values[i] : others[i];
-    return op.set(0, number_constant(dims, values, yes.dtype));
-  }
-  std::vector<int64_t> values = integers_of(broadcast(op, yes, dims));
-  const std::vector<int64_t> others = integers_of(broadcast(op, no, dims));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = choice[i] != 0 ? values[i] : others[i];
-  op.set(0, integer_constant(dims, values, yes.dtype));
-}
+/// A tensor is what an optional value holds; where it is left out, there is none.
+void optional_element(Op& op) { op.set(0, op.input(0)); }
+void has_element(Op& op) { op.set(0, integer_constant({}, std::array{int64_t{op.has(0)}}, DType::boolean)); }
 
 constexpr auto kConstantOperators = std::to_array<Operator>({
     {"Constant", constant,
@@ -151,12 +126,12 @@ constexpr auto kConstantOperators = std::to_array<Operator>({
     {"Shape", shape, "end:15- start:15-"},
     {"Size", size},
     {"Range", range, "stash_type:27-"},
-    {"Cast", cast, "round_mode:24- saturate:19- to"},
-    {"CastLike", cast_like, "round_mode:24- saturate:19-"},
-    {"Not", logical_not},
-    {"Floor", rounded<floor_of>},
-    {"Ceil", rounded<ceil_of>},
-    {"Where", where},
+    {"OptionalGetElement", optional_element},
+    {"OptionalHasElement", has_element},
+    {"EyeLike", eye_like, "dtype k"},
+    {"HannWindow", hann, "output_datatype periodic"},
+    {"HammingWindow", hamming, "output_datatype periodic"},
+    {"BlackmanWindow", blackman, "output_datatype periodic"},
 });
 
 }  // namespace

@@ -10,41 +10,23 @@ namespace {
 
 using Algorithm = EltwiseAlgorithm;
 
-void eltwise(Op& op, Algorithm algorithm, double alpha = 0, double beta = 0) {
-  op.set(0, op.add(Kind::eltwise, EltwiseAttributes{algorithm, alpha, beta}, {op.input(0)}));
+void apply(Op& op, Algorithm algorithm, double alpha = 0, double beta = 0) {
+  op.set(0, eltwise(op, op.input(0), algorithm, alpha, beta));
 }
 
 template <Algorithm algorithm>
 void plain(Op& op) {
-  eltwise(op, algorithm);
+  apply(op, algorithm);
 }
 
-/// Translates an elementwise operator of one source. `function` computes it for constants.
-template <Algorithm algorithm, double (*function)(double)>
-void computed(Op& op) {
-  const Value& src = op.input(0);
-  if (!src.constant() || !is_floating(src.dtype)) return eltwise(op, algorithm);
-  std::vector<double> values = numbers_of(src);
-  charge(op.model, src.dtype, src.dims);
-  for (double& value : values) value = function(value);
-  op.set(0, number_constant(src.dims, values, src.dtype));
-}
-
-double exp_of(double x) { return std::exp(x); }
-double log_of(double x) { return std::log(x); }
-double sqrt_of(double x) { return std::sqrt(x); }
-double abs_of(double x) { return std::abs(x); }
-double erf_of(double x) { return std::erf(x); }
-double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
-
-void leaky_relu(Op& op) { eltwise(op, Algorithm::relu, op.number("alpha", 0.01)); }
-void elu(Op& op) { eltwise(op, Algorithm::elu, op.number("alpha", 1)); }
-void hard_sigmoid(Op& op) { eltwise(op, Algorithm::hardsigmoid, op.number("alpha", 0.2), op.number("beta", 0.5)); }
-void hard_swish(Op& op) { eltwise(op, Algorithm::hardswish, 1.0 / 6, 0.5); }
-void softplus(Op& op) { eltwise(op, Algorithm::soft_relu, 1); }
-void mish(Op& op) { eltwise(op, Algorithm::mish); }
-void swish(Op& op) { eltwise(op, Algorithm::swish, op.number("alpha", 1)); }
-void reciprocal(Op& op) { eltwise(op, Algorithm::pow, 1, -1); }
+void leaky_relu(Op& op) { apply(op, Algorithm::relu, op.number("alpha", 0.01)); }
+void elu(Op& op) { apply(op, Algorithm::elu, op.number("alpha", 1)); }
+void hard_sigmoid(Op& op) { apply(op, Algorithm::hardsigmoid, op.number("alpha", 0.2), op.number("beta", 0.5)); }
+void hard_swish(Op& op) { apply(op, Algorithm::hardswish, 1.0 / 6, 0.5); }
+void softplus(Op& op) { apply(op, Algorithm::soft_relu, 1); }
+void mish(Op& op) { apply(op, Algorithm::mish); }
+void swish(Op& op) { apply(op, Algorithm::swish, op.number("alpha", 1)); }
+void reciprocal(Op& op) { apply(op, Algorithm::pow, 1, -1); }
 
 void selu(Op& op) {
   const Value out = op.add(
@@ -55,7 +37,7 @@ void selu(Op& op) {
 void gelu(Op& op) {
   const std::string approximate = op.text("approximate", "none");
   if (approximate != "none" && approximate != "tanh") op.corrupt("approximate \"" + escaped(approximate) + "\"");
-  eltwise(op, approximate == "tanh" ? Algorithm::gelu_tanh : Algorithm::gelu_erf);
+  apply(op, approximate == "tanh" ? Algorithm::gelu_tanh : Algorithm::gelu_erf);
 }
 
 void neg(Op& op) {
@@ -81,11 +63,15 @@ void clip(Op& op) {
     if (elements_of(bound->dims) != 1) op.corrupt("a bound of dims " + join(bound->dims, "x"));
     bounds[side] = numbers_of(*bound).front();
   }
-  if (open[0] || open[1]) throw NotExpressible{"a bound is no constant"};
   // If the lower bound is above the upper one, the upper one is the result everywhere.
+  if (open[0] || open[1]) {
+    if (op.has(1)) out = binary(op, out, op.input(1), BinaryAlgorithm::max);
+    if (op.has(2)) out = binary(op, out, op.input(2), BinaryAlgorithm::min);
+    return op.set(0, out);
+  }
   bounds[0] = std::min(bounds[0], bounds[1]);
-  if (bounds[0] == 0 && bounds[1] >= kLargest) return eltwise(op, Algorithm::relu);
-  eltwise(op, Algorithm::clip, bounds[0], bounds[1]);
+  if (bounds[0] == 0 && bounds[1] >= kLargest) return apply(op, Algorithm::relu);
+  apply(op, Algorithm::clip, bounds[0], bounds[1]);
 }
 
 /// PRelu. The dims of its slopes correspond to the last dims of the source.
@@ -100,20 +86,23 @@ void prelu(Op& op) {
 /// The exponents of Pow, in the type of its base. In ONNX they may have another type.
 Value exponents_of(Op& op, DType dtype) {
   const Value& exponent = op.input(1);
-  if (exponent.constant()) {
-    const std::vector<double> values = numbers_of(exponent);
-    const bool whole =
-        std::all_of(values.begin(), values.end(), [](double value) { return std::trunc(value) == value; });
-    if (!is_floating(dtype) && !whole) throw NotExpressible{"powers of integers that are no integers"};
-    return exponent.dtype == dtype ? exponent : number_constant(exponent.dims, values, dtype);
-  }
-  if (exponent.dtype == dtype) return exponent;
-  if (!is_floating(dtype)) throw NotExpressible{"integers to a power of type " + std::string(name(exponent.dtype))};
-  return op.add(Kind::reorder, ReorderAttributes{.dtype = dtype}, {exponent});
+  if (!exponent.constant()) return cast(op, exponent, dtype);
+  return exponent.dtype == dtype ? exponent : number_constant(exponent.dims, numbers_of(exponent), dtype);
+}
+
+/// Whether these are integers to a power that is no whole number, or may be none.
+bool is_power_with_fraction(const Value& src, const Value& exponent) {
+  if (is_floating(src.dtype) || !is_floating(exponent.dtype)) return false;
+  if (!exponent.constant()) return true;
+  return std::ranges::any_of(numbers_of(exponent), [](double value) { return std::trunc(value) != value; });
 }
 
 void power(Op& op) {
   const Value& src = op.input(0);
+  if (is_power_with_fraction(src, op.input(1))) {
+    const Value real = binary(op, cast(op, src, DType::f64), exponents_of(op, DType::f64), BinaryAlgorithm::pow);
+    return op.set(0, cast(op, real, src.dtype));
+  }
   const Value exponent = exponents_of(op, src.dtype);
   if (!exponent.constant() || elements_of(exponent.dims) != 1 || exponent.rank() > src.rank()) {
     return op.set(0, binary(op, src, exponent, BinaryAlgorithm::pow));
@@ -122,11 +111,11 @@ void power(Op& op) {
   if (src.constant() && elements_of(src.dims) == 1 && is_floating(src.dtype)) {
     op.set(0, number_constant(src.dims, std::array{std::pow(numbers_of(src).front(), beta)}, src.dtype));
   } else if (beta == 2) {
-    eltwise(op, Algorithm::square);
+    apply(op, Algorithm::square);
   } else if (beta == 0.5) {
-    eltwise(op, Algorithm::sqrt);
+    apply(op, Algorithm::sqrt);
   } else {
-    eltwise(op, Algorithm::pow, 1, beta);
+    apply(op, Algorithm::pow, 1, beta);
   }
 }
 
@@ -189,14 +178,43 @@ void mean(Op& op) {
   op.set(0, linear(op, sum_of(op, src), 1 / static_cast<double>(src.size()), 0));
 }
 
-/// Comparisons and logic between constants, with which exporters compute shapes. The graph has no kind for them between
-/// tensors that are computed at run time.
-void only_constants(Op& op) {
-  const Value &a = op.input(0), &b = op.input(1);
-  const std::string operation = op.integer("fmod", 0) != 0 ? "Fmod" : op.node.op_type();
-  const auto folded = fold_binary(op, a, b, operation, broadcast_dims(op, a.dims, b.dims));
-  if (!folded) throw NotExpressible{"its sources are no constants"};
-  op.set(0, *folded);
+/// alpha * elu(x / alpha) with elu's own factor 1, or alpha 0 without a difference for positive numbers.
+void celu(Op& op) {
+  const double alpha = op.number("alpha", 1);
+  if (alpha == 0) op.corrupt("alpha 0");
+  const Value inner = linear(op, op.input(0), 1 / alpha, 0);
+  const Value negative = linear(op, eltwise(op, inner, Algorithm::elu, 1), alpha, 0);
+  op.set(0,
+         select(op, binary(op, op.input(0), scalar(0, op.input(0).dtype), BinaryAlgorithm::gt), op.input(0), negative));
+}
+
+void thresholded_relu(Op& op) {
+  const Value& src = op.input(0);
+  const Value limit = scalar(op.number("alpha", 1), src.dtype);
+  op.set(0, select(op, binary(op, src, limit, BinaryAlgorithm::le), scalar(0, src.dtype), src));
+}
+
+/// x + bias below -lambd, x - bias above lambd, 0 between.
+void shrink(Op& op) {
+  const Value& src = op.input(0);
+  const double bias = op.number("bias", 0), lambd = op.number("lambd", 0.5);
+  const auto beyond = [&](double limit, BinaryAlgorithm side) {
+    return binary(op, src, scalar(limit, src.dtype), side);
+  };
+  const auto shifted = [&](double by) { return cast(op, linear(op, cast(op, src, DType::f32), 1, by), src.dtype); };
+  const Value above = select(op, beyond(lambd, BinaryAlgorithm::gt), shifted(-bias), scalar(0, src.dtype));
+  op.set(0, select(op, beyond(-lambd, BinaryAlgorithm::lt), shifted(bias), above));
+}
+
+void softsign(Op& op) {
+  const Value& src = op.input(0);
+  op.set(0, binary(op, src, linear(op, eltwise(op, src, Algorithm::abs), 1, 1), BinaryAlgorithm::div));
+}
+
+/// The swish of the first source times the second.
+void swiglu(Op& op) {
+  const Value gate = eltwise(op, op.input(0), Algorithm::swish, op.number("alpha", 1));
+  op.set(0, binary(op, gate, op.input(1), BinaryAlgorithm::mul));
 }
 
 constexpr auto kElementwiseOperators = std::to_array<Operator>({
@@ -213,14 +231,32 @@ constexpr auto kElementwiseOperators = std::to_array<Operator>({
     {"Softplus", softplus},
     {"Gelu", gelu, "approximate"},
     {"Mish", mish},
-    {"Exp", computed<Algorithm::exp, exp_of>},
-    {"Log", computed<Algorithm::log, log_of>},
-    {"Sqrt", computed<Algorithm::sqrt, sqrt_of>},
-    {"Abs", computed<Algorithm::abs, abs_of>},
-    {"Erf", computed<Algorithm::erf, erf_of>},
-    {"Sign", computed<Algorithm::sign, sign_of>},
+    {"Exp", plain<Algorithm::exp>},
+    {"Log", plain<Algorithm::log>},
+    {"Sqrt", plain<Algorithm::sqrt>},
+    {"Abs", plain<Algorithm::abs>},
+    {"Erf", plain<Algorithm::erf>},
+    {"Sign", plain<Algorithm::sign>},
     {"Swish", swish, "alpha"},
     {"Round", plain<Algorithm::round>},
+    {"Floor", plain<Algorithm::floor>},
+    {"Ceil", plain<Algorithm::ceil>},
+    {"Sin", plain<Algorithm::sin>},
+    {"Cos", plain<Algorithm::cos>},
+    {"Tan", plain<Algorithm::tan>},
+    {"Asin", plain<Algorithm::asin>},
+    {"Acos", plain<Algorithm::acos>},
+    {"Atan", plain<Algorithm::atan>},
+    {"Sinh", plain<Algorithm::sinh>},
+    {"Cosh", plain<Algorithm::cosh>},
+    {"Asinh", plain<Algorithm::asinh>},
+    {"Acosh", plain<Algorithm::acosh>},
+    {"Atanh", plain<Algorithm::atanh>},
+    {"Celu", celu, "alpha"},
+    {"ThresholdedRelu", thresholded_relu, "alpha"},
+    {"Shrink", shrink, "bias lambd"},
+    {"Softsign", softsign},
+    {"SwiGLU", swiglu, "alpha"},
     {"Neg", neg},
     {"Reciprocal", reciprocal},
     {"Pow", power},
@@ -232,14 +268,6 @@ constexpr auto kElementwiseOperators = std::to_array<Operator>({
     {"Max", combine_sources<BinaryAlgorithm::max>},
     {"Sum", sum},
     {"Mean", mean},
-    {"Mod", only_constants, "fmod"},
-    {"Equal", only_constants},
-    {"Less", only_constants},
-    {"LessOrEqual", only_constants},
-    {"Greater", only_constants},
-    {"GreaterOrEqual", only_constants},
-    {"And", only_constants},
-    {"Or", only_constants},
 });
 
 }  // namespace

@@ -78,16 +78,44 @@ void group_normalization(Op& op) {
   op.set(0, binary(op, scaled, spread(op.input(2)), BinaryAlgorithm::add));
 }
 
+/// A scale or shift as one dim for the `inner` dims that are normalized together; nothing if it differs between those
+/// outside. Error{corrupt} where it does not repeat to the source's dims.
+std::optional<Value> for_inner(Op& op, const Value& value, const Dims& src, int axis) {
+  if (broadcast_dims(op, src, value.dims) != src) {
+    op.corrupt("a scale or shift of dims " + join(value.dims, "x") + " for " + join(src, "x"));
+  }
+  Dims inner, own = value.dims;
+  for (int d = axis; d < src.size(); ++d) inner.push_back(src[d]);
+  while (own.size() > inner.size() && own[0] == 1) own.erase(0);
+  if (own.size() > inner.size()) return std::nullopt;
+  return reshape(op, broadcast(op, reshape(op, value, own), inner), {elements_of(inner)});
+}
+
+/// Means and deviations have the source's dims, with extent 1 from the axis on.
 void layer_normalization(Op& op) {
   const Value& src = op.input(0);
-  if (op.wanted(1) || op.wanted(2)) throw NotExpressible{"mean or deviation are read"};
   const int axis = op.axis(op.integer("axis", -1), src.rank());
   const Dims dims = joined(src.dims, axis);
-  const auto flat = [&](const Value& value) { return reshape(op, value, {dims[dims.size() - 1]}); };
+  const double epsilon = op.number("epsilon", 1e-5);
   const Value* shift = op.optional(2);
-  const Value out = op.add(Kind::layer_normalization, NormalizationAttributes{.epsilon = op.number("epsilon", 1e-5)},
-                           {reshape(op, src, dims), flat(op.input(1)), shift != nullptr ? flat(*shift) : Value{}});
-  op.set(0, reshape(op, out, src.dims));
+  const auto scale = for_inner(op, op.input(1), src.dims, axis);
+  const auto added = shift != nullptr ? for_inner(op, *shift, src.dims, axis) : std::nullopt;
+  const bool whole = scale && (shift == nullptr || added);
+  const bool statistics = op.wanted(1) || op.wanted(2);
+  const Value rows = reshape(op, src, dims);
+  const std::vector<Value> out =
+      op.add(Kind::layer_normalization, NormalizationAttributes{.epsilon = epsilon},
+             {rows, whole ? *scale : Value{}, whole && added ? *added : Value{}}, statistics ? 3 : 1);
+  Value normal = reshape(op, out[0], src.dims);
+  if (!whole) normal = binary(op, normal, op.input(1), BinaryAlgorithm::mul);
+  if (!whole && shift != nullptr) normal = binary(op, normal, *shift, BinaryAlgorithm::add);
+  op.set(0, normal);
+  Dims kept = src.dims;
+  for (int d = axis; d < src.rank(); ++d) kept[d] = 1;
+  if (op.wanted(1)) op.set(1, reshape(op, out[1], kept));
+  if (!op.wanted(2)) return;
+  const Value deviation = eltwise(op, linear(op, out[2], 1, epsilon), EltwiseAlgorithm::pow, 1, -0.5);
+  op.set(2, reshape(op, deviation, kept));
 }
 
 void lrn(Op& op) {
@@ -121,20 +149,50 @@ void plain_softmax(Op& op) { softmax(op, false); }
 void log_softmax(Op& op) { softmax(op, true); }
 
 void dropout(Op& op) {
-  if (op.wanted(1)) throw NotExpressible{"the mask is read"};
   // Training graphs leave dropout out (onnx.h). In an inference graph it does nothing, so one that asks for
-  // training mode is refused.
+  // training mode is refused, unless nothing is dropped.
   if (const Value* training = op.optional(2); training != nullptr && op.model.graph.pass != Pass::forward_training) {
     if (!training->constant()) throw NotExpressible{"training_mode is no constant"};
-    if (integers_of(*training) != std::vector<int64_t>{0}) throw NotExpressible{"training mode in an inference graph"};
+    const bool drops = !op.has(1) || !op.input(1).constant() || numbers_of(op.input(1)) != std::vector{0.0};
+    if (integers_of(*training) != std::vector<int64_t>{0} && drops) {
+      throw NotExpressible{"training mode in an inference graph"};
+    }
   }
   op.set(0, op.input(0));
+  const DType mask = op.model.opset < 12 ? op.input(0).dtype : DType::boolean;
+  if (op.wanted(1)) op.set(1, broadcast(op, scalar(1, mask), op.input(0).dims));
+}
+
+/// The source divided by its norm over one axis, 0 where that is 0.
+void lp_normalization(Op& op) {
+  const Value& src = op.input(0);
+  const int axis = op.axis(op.integer("axis", -1), src.rank());
+  const int64_t p = op.integer("p", 2);
+  if (p != 1 && p != 2) op.corrupt("p " + std::to_string(p));
+  const Value norm = reduce(op, src, p == 1 ? ReductionAlgorithm::norm_l1 : ReductionAlgorithm::norm_l2, {axis});
+  const Value zero = scalar(0, src.dtype), one = scalar(1, src.dtype);
+  const Value nothing = binary(op, norm, zero, BinaryAlgorithm::eq);
+  op.set(0, binary(op, src, select(op, nothing, one, norm), BinaryAlgorithm::div));
+}
+
+/// (x - mean) / (deviation + 1e-9) over axes, by default all but the channels.
+void mean_variance_normalization(Op& op) {
+  const Value& src = op.input(0);
+  std::vector<int> axes;
+  for (const int64_t axis : op.integers("axes").value_or(std::vector<int64_t>{0, 2, 3})) {
+    axes.push_back(op.axis(axis, src.rank()));
+  }
+  const Value mean = reduce(op, src, ReductionAlgorithm::mean, axes);
+  const Value centred = binary(op, src, mean, BinaryAlgorithm::sub);
+  const Value variance = reduce(op, eltwise(op, centred, EltwiseAlgorithm::square), ReductionAlgorithm::mean, axes);
+  const Value deviation = linear(op, eltwise(op, variance, EltwiseAlgorithm::sqrt), 1, 1e-9);
+  op.set(0, binary(op, centred, deviation, BinaryAlgorithm::div));
 }
 
 }  // namespace
 
 std::span<const Operator> normalization_operators() {
-  static constexpr std::array<Operator, 8> kOperators = {
+  static constexpr std::array<Operator, 10> kOperators = {
       {{"BatchNormalization", batch_normalization, "epsilon momentum spatial:7-8 training_mode:14-"},
        {"InstanceNormalization", instance_normalization, "epsilon"},
        {"GroupNormalization", group_normalization, "epsilon num_groups stash_type:21-"},
@@ -142,6 +200,8 @@ std::span<const Operator> normalization_operators() {
        {"LRN", lrn, "alpha beta bias size"},
        {"Softmax", plain_softmax, "axis"},
        {"LogSoftmax", log_softmax, "axis"},
+       {"LpNormalization", lp_normalization, "axis p"},
+       {"MeanVarianceNormalization", mean_variance_normalization, "axes"},
        {"Dropout", dropout, "ratio:7-11 seed:12-"}}};
   return kOperators;
 }

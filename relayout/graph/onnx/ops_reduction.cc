@@ -82,8 +82,16 @@ std::optional<Value> of_nothing(Op& op, const Value& src, const Dims& dims, Redu
   return broadcast(op, integer_constant({}, std::array{value}, src.dtype), dims);
 }
 
+/// The sum over axes that stay with extent 1; zeros over no elements.
+Value sum_over(Op& op, const Value& src, const std::vector<int>& axes) {
+  Dims dims = src.dims;
+  for (const int axis : axes) dims[axis] = 1;
+  if (elements_of(src.dims) == 0) return broadcast(op, scalar(0, src.dtype), dims);
+  return reduce(op, src, ReductionAlgorithm::sum, axes);
+}
+
 template <ReductionAlgorithm algorithm>
-void reduce(Op& op) {
+void reduced(Op& op) {
   const Value& src = op.input(0);
   const auto axes = reduced_axes(op, src.rank());
   if (!axes) return op.set(0, src);
@@ -97,20 +105,65 @@ void reduce(Op& op) {
   if (const auto constant = of_nothing(op, src, dims, algorithm)) return op.set(0, *constant);
   if (const auto constant = folded(op, src, *axes, dims, algorithm)) return op.set(0, *constant);
   if (src.rank() == 0) return op.set(0, src);
-  op.set(0, reshape(op, op.add(Kind::reduction, ReductionAttributes{algorithm, *axes}, {src}), dims));
+  op.set(0, reshape(op, reduce(op, src, algorithm, *axes), dims));
+}
+
+/// The dims of `value` that are reduced, which have extent 1, as keepdims says.
+Value as_kept(Op& op, const Value& value, const std::vector<int>& axes) {
+  if (op.integer("keepdims", 1) != 0) return value;
+  Dims dims;
+  for (int d = 0; d < value.rank(); ++d) {
+    if (!std::binary_search(axes.begin(), axes.end(), d)) dims.push_back(value.dims[d]);
+  }
+  return reshape(op, value, dims);
+}
+
+/// The sum of squares; of nothing where the operator returns its source's squares.
+void sum_of_squares(Op& op) {
+  const Value& src = op.input(0);
+  const Value squares = eltwise(op, src, EltwiseAlgorithm::square);
+  const auto axes = reduced_axes(op, src.rank());
+  if (!axes) return op.set(0, squares);
+  op.set(0, as_kept(op, sum_over(op, squares, *axes), *axes));
+}
+
+void log_of_sum(Op& op) {
+  const Value& src = op.input(0);
+  const auto axes = reduced_axes(op, src.rank());
+  const Value sum = axes ? as_kept(op, sum_over(op, src, *axes), *axes) : src;
+  op.set(0, eltwise(op, sum, EltwiseAlgorithm::log));
+}
+
+/// ln of the sum of e^x, as m + ln of the sum of e^(x - m) with the largest x, so that no exponential overflows.
+void log_of_sum_of_exponentials(Op& op) {
+  const Value& src = op.input(0);
+  const auto axes = reduced_axes(op, src.rank());
+  if (!axes) return op.set(0, src);
+  if (elements_of(src.dims) == 0) {
+    return op.set(0, eltwise(op, as_kept(op, sum_over(op, src, *axes), *axes), EltwiseAlgorithm::log));
+  }
+  // Where all are minus infinity, or one is infinity, the differences are NaN; a finite m avoids that.
+  const Value largest = eltwise(op, reduce(op, src, ReductionAlgorithm::max, *axes), EltwiseAlgorithm::clip,
+                                -std::numeric_limits<float>::max(), std::numeric_limits<float>::max());
+  const Value shifted = eltwise(op, binary(op, src, largest, BinaryAlgorithm::sub), EltwiseAlgorithm::exp);
+  const Value log = eltwise(op, reduce(op, shifted, ReductionAlgorithm::sum, *axes), EltwiseAlgorithm::log);
+  op.set(0, as_kept(op, binary(op, log, largest, BinaryAlgorithm::add), *axes));
 }
 
 }  // namespace
 
 std::span<const Operator> reduction_operators() {
-  static constexpr std::array<Operator, 7> kOperators = {
-      {{"ReduceMean", reduce<ReductionAlgorithm::mean>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
-       {"ReduceSum", reduce<ReductionAlgorithm::sum>, "axes:7-12 keepdims noop_with_empty_axes:13-"},
-       {"ReduceMax", reduce<ReductionAlgorithm::max>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
-       {"ReduceMin", reduce<ReductionAlgorithm::min>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
-       {"ReduceProd", reduce<ReductionAlgorithm::mul>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
-       {"ReduceL1", reduce<ReductionAlgorithm::norm_l1>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
-       {"ReduceL2", reduce<ReductionAlgorithm::norm_l2>, "axes:7-17 keepdims noop_with_empty_axes:18-"}}};
+  static constexpr std::array<Operator, 10> kOperators = {
+      {{"ReduceMean", reduced<ReductionAlgorithm::mean>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceSum", reduced<ReductionAlgorithm::sum>, "axes:7-12 keepdims noop_with_empty_axes:13-"},
+       {"ReduceMax", reduced<ReductionAlgorithm::max>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceMin", reduced<ReductionAlgorithm::min>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceProd", reduced<ReductionAlgorithm::mul>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceL1", reduced<ReductionAlgorithm::norm_l1>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceL2", reduced<ReductionAlgorithm::norm_l2>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceSumSquare", sum_of_squares, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceLogSum", log_of_sum, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceLogSumExp", log_of_sum_of_exponentials, "axes:7-17 keepdims noop_with_empty_axes:18-"}}};
   return kOperators;
 }
 

@@ -9,7 +9,7 @@
 #include <array>
 
 #include "relayout/core/letters.h"
-#include "relayout/graph/onnx/importer.h"
+#include "relayout/graph/onnx/rnn_steps.h"
 
 namespace relayout::graph::importing {
 namespace {
@@ -19,6 +19,12 @@ struct Sequence {
   std::vector<std::string> activations;
   RnnCell cell;
 };
+
+const std::vector<std::string>& default_activations(const Op& op) {
+  static const std::vector<std::string> kLstm = {"sigmoid", "tanh", "tanh"}, kGru = {"sigmoid", "tanh"},
+                                        kPlain = {"tanh"};
+  return op.node.op_type() == "LSTM" ? kLstm : op.node.op_type() == "GRU" ? kGru : kPlain;
+}
 
 std::vector<std::string> activations_of(const Op& op, const Sequence& sequence, int directions) {
   std::vector<std::string> names = op.texts("activations");
@@ -34,22 +40,19 @@ std::vector<std::string> activations_of(const Op& op, const Sequence& sequence, 
   return names;
 }
 
-/// Each cell has fixed activations, except the plain one, which has a choice of three.
-void check_activations(const Op& op, int directions, Sequence* sequence) {
-  const std::vector<std::string> names = activations_of(op, *sequence, directions);
+/// Whether the graph's rnn has these activations. Each cell has fixed ones, except the plain one, which has a choice of
+/// three.
+bool has_activations(const std::vector<std::string>& names, Sequence* sequence) {
   const std::size_t count = sequence->activations.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (count == 1 ? names[i] != names[0] : names[i] != sequence->activations[i % count]) {
-      throw NotExpressible{"the activation " + escaped(names[i])};
-    }
+    if (count == 1 ? names[i] != names[0] : names[i] != sequence->activations[i % count]) return false;
   }
-  if (count != 1) return;
+  if (count != 1) return true;
   if (names[0] == "relu")
     sequence->cell = RnnCell::vanilla_relu;
   else if (names[0] == "sigmoid")
     sequence->cell = RnnCell::vanilla_sigmoid;
-  else if (names[0] != "tanh")
-    throw NotExpressible{"the activation " + escaped(names[0])};
+  return names[0] == "relu" || names[0] == "sigmoid" || names[0] == "tanh";
 }
 
 RnnDirection direction_of(const Op& op) {
@@ -111,14 +114,13 @@ Value state_of(Op& op, const Value* given, const RnnExtents& extents, DType dtyp
   return broadcast(op, state, dims);
 }
 
-void check_form(const Op& op, const RnnExtents& extents) {
-  if (op.find("clip") != nullptr) throw NotExpressible{"clip"};
-  if (op.integer("input_forget", 0) != 0) throw NotExpressible{"input_forget"};
-  if (op.has(7)) throw NotExpressible{"peepholes"};
-  if (!op.has(4)) return;
-  for (const int64_t length : op.integers_of(4)) {
-    if (length != extents.steps) throw NotExpressible{"sequences of different lengths"};
-  }
+/// Whether the graph's rnn has the operator's form: no bounds, no peepholes, all sequences of one length.
+bool is_plain(const Op& op, const RnnExtents& extents) {
+  if (op.find("clip") != nullptr || op.integer("input_forget", 0) != 0 || op.has(7)) return false;
+  if (!op.has(4)) return true;
+  if (!op.input(4).constant()) return false;
+  const std::vector<int64_t> lengths = op.integers_of(4);
+  return std::ranges::all_of(lengths, [&](int64_t length) { return length == extents.steps; });
 }
 
 RnnExtents extents_of(const Op& op, RnnDirection direction) {
@@ -155,9 +157,21 @@ Value last_state(Op& op, const Value& state, const RnnExtents& extents) {
 void recurrent(Op& op, Sequence sequence) {
   const RnnDirection direction = direction_of(op);
   const RnnExtents extents = extents_of(op, direction);
-  check_form(op, extents);
-  check_activations(op, static_cast<int>(extents.directions), &sequence);
   const bool lstm = sequence.cell == RnnCell::lstm;
+  const std::vector<std::string> names = activations_of(op, sequence, static_cast<int>(extents.directions));
+  if (!has_activations(names, &sequence) || !is_plain(op, extents)) {
+    const bool two = extents.directions == 2;
+    return recurrent_steps(
+        op, {.cell = lstm                         ? RecurrentCell::lstm
+                     : sequence.gates.size() == 3 ? RecurrentCell::gru
+                                                  : RecurrentCell::plain,
+             .steps = extents.steps,
+             .batch = extents.batch,
+             .channels = extents.channels,
+             .backward = two ? std::vector{false, true} : std::vector{direction == RnnDirection::right_to_left},
+             .functions = sequence.activations.size(),
+             .clip = op.number("clip", 0)});
+  }
   const auto gates = static_cast<int64_t>(sequence.gates.size());
 
   Value src = op.input(0);
@@ -181,16 +195,26 @@ void recurrent(Op& op, Sequence sequence) {
   if (dsts == 3) op.set(2, last_state(op, out[2], extents));
 }
 
-void lstm(Op& op) { recurrent(op, {{0, 2, 3, 1}, {"sigmoid", "tanh", "tanh"}, RnnCell::lstm}); }
+void lstm(Op& op) { recurrent(op, {{0, 2, 3, 1}, default_activations(op), RnnCell::lstm}); }
 
 void gru(Op& op) {
   const bool linear_before_reset = op.integer("linear_before_reset", 0) != 0;
-  recurrent(op, {{0, 1, 2}, {"sigmoid", "tanh"}, linear_before_reset ? RnnCell::lbr_gru : RnnCell::gru});
+  recurrent(op, {{0, 1, 2}, default_activations(op), linear_before_reset ? RnnCell::lbr_gru : RnnCell::gru});
 }
 
-void rnn(Op& op) { recurrent(op, {{0}, {"tanh"}, RnnCell::vanilla_tanh}); }
+void rnn(Op& op) { recurrent(op, {{0}, default_activations(op), RnnCell::vanilla_tanh}); }
 
 }  // namespace
+
+RecurrentFunction recurrent_function(const Op& op, std::size_t which) {
+  const std::vector<std::string> given = op.texts("activations");
+  const std::vector<std::string>& otherwise = default_activations(op);
+  RecurrentFunction out{given.empty() ? otherwise[which % otherwise.size()] : small_letters(given.at(which)), {}, {}};
+  const std::vector<double> alphas = op.numbers("activation_alpha"), betas = op.numbers("activation_beta");
+  if (which < alphas.size()) out.alpha = alphas[which];
+  if (which < betas.size()) out.beta = betas[which];
+  return out;
+}
 
 std::span<const Operator> rnn_operators() {
   static constexpr std::array<Operator, 3> kOperators = {

@@ -198,7 +198,23 @@ PadMode pad_mode(const Op& op) {
   if (mode == "constant") return PadMode::constant;
   if (mode == "edge") return PadMode::edge;
   if (mode == "reflect") return PadMode::reflect;
+  if (mode == "wrap") return PadMode::edge;  // pad() takes each index itself
   throw NotExpressible{"mode \"" + escaped(mode) + "\""};
+}
+
+/// The source repeated to both sides.
+Value wrapped(Op& op, const Value& src, const PadAttributes& pads) {
+  Value out = src;
+  for (int d = 0; d < src.rank(); ++d) {
+    const int64_t extent = src.dims[d];
+    if (pads.begin[d] == 0 && pads.end[d] == 0) continue;
+    if (extent == 0) op.corrupt("pads for an empty dim");
+    charge(op.model, DType::s64, {pads.begin[d] + extent + pads.end[d]});
+    std::vector<int64_t> from;
+    for (int64_t i = -pads.begin[d]; i < extent + pads.end[d]; ++i) from.push_back((i % extent + extent) % extent);
+    out = gather(op, out, integer_constant({static_cast<int64_t>(from.size())}, from), d);
+  }
+  return out;
 }
 
 /// Pad. Negative pads cut elements off.
@@ -231,6 +247,7 @@ void pad(Op& op) {
     any = any || begin > 0 || end > 0;
   }
   const Value rest = slice(op, src, kept);
+  if (op.text("mode", "constant") == "wrap") return op.set(0, wrapped(op, rest, attributes));
   op.set(0, any ? op.add(Kind::pad, attributes, {rest}) : rest);
 }
 

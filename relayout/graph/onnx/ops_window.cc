@@ -110,8 +110,9 @@ Dims kernel_of(const Op& op, const Value& src, const Value& weights) {
   return kernel;
 }
 
-void conv(Op& op) {
-  const Value &src = op.input(0), &weights = op.input(1);
+}  // namespace
+
+Value convolve(Op& op, const Value& src, const Value& weights, const Value& bias) {
   const Dims kernel = kernel_of(op, src, weights);
   const int64_t groups = groups_of(op, weights.dims[0]);
   const SpatialWindow window = window_of(op, src, kernel);
@@ -122,13 +123,17 @@ void conv(Op& op) {
     dims.insert(0, groups);
     grouped = reshape(op, weights, dims);
   }
-  const Value* bias = op.optional(2);
-  op.set(0, op.add(Kind::convolution, attributes_of(window, groups), {src, grouped, bias ? *bias : Value{}}));
+  return op.add(Kind::convolution, attributes_of(window, groups), {src, grouped, bias});
 }
+
+namespace {
+
+void conv(Op& op) { op.set(0, convolve(op, op.input(0), op.input(1), op.has(2) ? op.input(2) : Value{})); }
 
 /// Sets the pads so that the destination has the spatial extents `output_shape` or, with auto_pad SAME, those of the
 /// source times the strides.
-void fit_output(const Op& op, const Value& src, const Dims& padding, SpatialWindow* window) {
+/// What the kernel does not reach is added to the padding at the end.
+void fit_output(const Op& op, const Value& src, Dims& padding, SpatialWindow* window) {
   const auto given = op.integers("output_shape");
   const std::string auto_pad = op.text("auto_pad", "NOTSET");
   if (!given && !is_same(auto_pad)) return;
@@ -139,8 +144,10 @@ void fit_output(const Op& op, const Value& src, const Dims& padding, SpatialWind
     const int64_t wish =
         given ? (*given)[given->size() - static_cast<std::size_t>(count - d)] : extent * window->strides[d];
     const int64_t full = (extent - 1) * window->strides[d] + padding[d] + reach(*window, d);
-    if (wish < 1 || wish > full) throw NotExpressible{"an output_shape beyond what the kernel reaches"};
-    split_padding(full - wish, auto_pad == "SAME_UPPER", &window->pads_begin[d], &window->pads_end[d]);
+    if (wish < 1 || wish > kMostExtent) op.corrupt("an output_shape of " + std::to_string(wish));
+    padding[d] += std::max<int64_t>(wish - full, 0);
+    split_padding(std::max<int64_t>(full - wish, 0), auto_pad == "SAME_UPPER", &window->pads_begin[d],
+                  &window->pads_end[d]);
   }
 }
 
@@ -148,7 +155,7 @@ void conv_transpose(Op& op) {
   const Value &src = op.input(0), &weights = op.input(1);
   const Dims kernel = kernel_of(op, src, weights);
   const int64_t groups = groups_of(op, weights.dims[0]);
-  const Dims padding = list_of(op, "output_padding", kernel.size(), 0, 0);
+  Dims padding = list_of(op, "output_padding", kernel.size(), 0, 0);
   SpatialWindow window = window_of(op, src, kernel);
   fit_output(op, src, padding, &window);
   // The weights go from ONNX's I O/G spatial to [G] O/G I/G spatial.
@@ -178,11 +185,44 @@ bool round_up(const Op& op, const Value& src, SpatialWindow* window) {
     int64_t last = ceil_div(room, window->strides[d]);
     if (last * window->strides[d] >= extent + window->pads_begin[d]) --last;
     const int64_t extra = last * window->strides[d] - room;
-    if (extra <= 0) continue;
-    window->pads_end[d] += extra;
-    any = true;
+    window->pads_end[d] = std::max<int64_t>(window->pads_end[d] + extra, 0);
+    any = any || extra > 0;
   }
   return any;
+}
+
+Value pooled(Op& op, const Value& src, const SpatialWindow& window, PoolingAlgorithm algorithm) {
+  return op.add(Kind::pooling,
+                PoolingAttributes{.algorithm = algorithm,
+                                  .kernel = window.kernel,
+                                  .strides = window.strides,
+                                  .dilations = window.dilations,
+                                  .pads_begin = window.pads_begin,
+                                  .pads_end = window.pads_end},
+                {src});
+}
+
+/// By how much an average over whole windows is too small where it must not count what ceil_mode adds to the padding:
+/// for each place, the kernel's size divided by the number of its elements within the source and the padding
+/// that the model has.
+Value uncounted_factor(Op& op, const Value& src, const Value& dst, const SpatialWindow& window, const Dims& pads_end) {
+  Value out;
+  for (int d = 0; d < window.kernel.size(); ++d) {
+    const int64_t end = src.dims[d + 2] + window.pads_begin[d] + pads_end[d];
+    charge(op.model, DType::f64, {dst.dims[d + 2]});
+    std::vector<double> factors;
+    for (int64_t place = 0; place < dst.dims[d + 2]; ++place) {
+      const int64_t room = end - place * window.strides[d];
+      const int64_t counted =
+          std::clamp<int64_t>(ceil_div(std::max<int64_t>(room, 0), window.dilations[d]), 0, window.kernel[d]);
+      factors.push_back(static_cast<double>(window.kernel[d]) / static_cast<double>(std::max<int64_t>(counted, 1)));
+    }
+    Dims dims(dst.rank(), 1);
+    dims[d + 2] = dst.dims[d + 2];
+    const Value own = number_constant(dims, factors, src.dtype);
+    out = d == 0 ? own : binary(op, out, own, BinaryAlgorithm::mul);
+  }
+  return out;
 }
 
 void pool(Op& op, PoolingAlgorithm algorithm) {
@@ -191,18 +231,28 @@ void pool(Op& op, PoolingAlgorithm algorithm) {
   if (op.wanted(1)) throw NotExpressible{"the indices of maxima are read"};
   if (!op.find("kernel_shape")) op.corrupt("kernel_shape is missing");
   SpatialWindow window = window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1));
+  const Dims pads_end = window.pads_end;
   const bool sticks_out = op.integer("ceil_mode", 0) != 0 && round_up(op, src, &window);
+  Value out = pooled(op, src, window, algorithm);
   if (sticks_out && algorithm == PoolingAlgorithm::average_include_padding) {
-    throw NotExpressible{"an average that counts padding, but not what ceil_mode adds"};
+    out = binary(op, out, uncounted_factor(op, src, out, window, pads_end), BinaryAlgorithm::mul);
   }
-  op.set(0, op.add(Kind::pooling,
-                   PoolingAttributes{.algorithm = algorithm,
-                                     .kernel = window.kernel,
-                                     .strides = window.strides,
-                                     .dilations = window.dilations,
-                                     .pads_begin = window.pads_begin,
-                                     .pads_end = window.pads_end},
-                   {src}));
+  op.set(0, out);
+}
+
+/// The sum of the p-th powers of magnitudes in a window, to the power of 1 / p.
+void lp_pool(Op& op) {
+  const Value& src = op.input(0);
+  check_source(op, src);
+  if (!op.find("kernel_shape")) op.corrupt("kernel_shape is missing");
+  const auto p = static_cast<double>(op.integer("p", 2));
+  SpatialWindow window = window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1));
+  if (op.integer("ceil_mode", 0) != 0) round_up(op, src, &window);
+  const Value magnitudes = eltwise(op, src, EltwiseAlgorithm::abs);
+  const Value powers = p == 1 ? magnitudes : eltwise(op, magnitudes, EltwiseAlgorithm::pow, 1, p);
+  const Value mean = pooled(op, powers, window, PoolingAlgorithm::average_include_padding);
+  const Value sum = linear(op, mean, static_cast<double>(elements_of(window.kernel)), 0);
+  op.set(0, p == 1 ? sum : eltwise(op, sum, EltwiseAlgorithm::pow, 1, 1 / p));
 }
 
 void max_pool(Op& op) { pool(op, PoolingAlgorithm::max); }
@@ -223,13 +273,14 @@ void global_max_pool(Op& op) { global_pool(op, PoolingAlgorithm::max); }
 }  // namespace
 
 std::span<const Operator> window_operators() {
-  static constexpr std::array<Operator, 6> kOperators = {
+  static constexpr std::array<Operator, 7> kOperators = {
       {{"Conv", conv, "auto_pad dilations group kernel_shape pads strides"},
        {"ConvTranspose", conv_transpose,
         "auto_pad dilations group kernel_shape output_padding output_shape pads strides"},
        {"MaxPool", max_pool, "auto_pad ceil_mode:10- dilations:10- kernel_shape pads storage_order:8- strides"},
        {"AveragePool", average_pool,
         "auto_pad ceil_mode:10- count_include_pad dilations:19- kernel_shape pads strides"},
+       {"LpPool", lp_pool, "auto_pad ceil_mode:18- dilations:18- kernel_shape p pads strides"},
        {"GlobalAveragePool", global_average_pool},
        {"GlobalMaxPool", global_max_pool}}};
   return kOperators;

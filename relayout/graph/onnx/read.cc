@@ -70,8 +70,9 @@ void parse(std::span<const std::byte> bytes, const OnnxOptions& options, ::onnx:
   }
 }
 
-OnnxModel finish(::onnx::ModelProto& proto, const OnnxOptions& options) {
+OnnxModel finish(::onnx::ModelProto& proto, const OnnxOptions& options, const std::filesystem::path& folder) {
   importing::Import model{.options = options};
+  model.folder = folder;
   importing::import_model(model, proto);
   prune(model.graph);
   if (options.random_weights != 0) randomize_weights(model.graph, options.random_weights);
@@ -102,7 +103,8 @@ OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& option
   return guarded([&] {
     ::onnx::ModelProto proto;
     parse(read_file(path, options), options, &proto);
-    return finish(proto, options);
+    const std::filesystem::path folder = path.parent_path();
+    return finish(proto, options, folder.empty() ? "." : folder);
   });
 }
 
@@ -110,7 +112,7 @@ OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& option
   return guarded([&] {
     ::onnx::ModelProto proto;
     parse(bytes, options, &proto);
-    return finish(proto, options);
+    return finish(proto, options, {});
   });
 }
 #else

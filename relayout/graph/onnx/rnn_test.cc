@@ -228,25 +228,60 @@ TEST(OnnxRnn, StatesOfABatchOfOneRepeat) {
   expect_near(run(net, {in.x})[1], expected_of(test, in).y_h);
 }
 
-TEST(OnnxRnn, WhatNoCellSaysIsABarrier) {
+/// The model of an operator with a further attribute.
+Net with(const Case& test, const Operands& in, const Attribute& attribute) {
+  Net net = net_of(test, in);
+  Net extra;
+  extra.node("LSTM", {}, {}, {attribute});
+  *net.graph().mutable_node(0)->add_attribute() = extra.graph().node(0).attribute(0);
+  return net;
+}
+
+TEST(OnnxRnn, StepByStepIsTheSameAsTheCell) {
+  // Bounds that nothing reaches make a sequence of steps of the operator, with the same results.
+  for (const Case& test : {Case{"LSTM"}, Case{"GRU"}, Case{"RNN"}}) {
+    const Operands in = operands_of(test);
+    const OnnxModel model = import(with(test, in, {"clip", 1000.0}));
+    EXPECT_TRUE(model.warnings.empty());
+    EXPECT_GT(model.graph.nodes.size(), 20u);
+    const std::vector<Values> cell = run(net_of(test, in), {in.x}), steps = run(model, {in.x});
+    for (std::size_t i = 0; i < cell.size(); ++i) expect_near(steps[i], cell[i], 1e-5);
+  }
+}
+
+TEST(OnnxRnn, BoundsInputForgetAndActivationsCount) {
   const Case test{"LSTM"};
   const Operands in = operands_of(test);
-  for (const Attribute& attribute : {Attribute{"clip", 1.0}, Attribute{"input_forget", int64_t{1}},
+  const Values cell = run(net_of(test, in), {in.x})[0];
+  for (const Attribute& attribute : {Attribute{"clip", 0.01}, Attribute{"input_forget", int64_t{1}},
                                      Attribute{"activations", Texts{"Sigmoid", "Tanh", "Relu"}}}) {
-    Net net = net_of(test, in);
-    Net extra;
-    extra.node("LSTM", {}, {}, {attribute});
-    *net.graph().mutable_node(0)->add_attribute() = extra.graph().node(0).attribute(0);
-    EXPECT_EQ(import(net).warnings.size(), 1u) << attribute.first;
+    const OnnxModel model = import(with(test, in, attribute));
+    EXPECT_TRUE(model.warnings.empty()) << attribute.first;
+    EXPECT_NE(run(model, {in.x})[0], cell) << attribute.first;
   }
+  const OnnxModel unknown = import(with(test, in, {"activations", Texts{"Sigmoid", "Tanh", "Softsign"}}));
+  ASSERT_EQ(unknown.warnings.size(), 1u);
+  EXPECT_NE(unknown.warnings[0].find("the activation \"softsign\""), std::string::npos) << unknown.warnings[0];
+}
+
+TEST(OnnxRnn, SequencesOfSeveralLengthsKeepTheirLastState) {
+  const Case test{"LSTM"};
+  const Operands in = operands_of(test);
   Net lengths = net_of(test, in);
-  lengths.integers("lengths", {3, 2});
+  lengths.integers("lengths", {kSteps, kSteps - 1});
   lengths.graph().mutable_node(0)->set_input(4, "lengths");
-  EXPECT_EQ(import(lengths).warnings.size(), 1u);
+  const std::vector<Values> whole = run(net_of(test, in), {in.x}), cut = run(lengths, {in.x});
+  // Y is T D N O: the second sequence is 0 in the last step, and its last state that of the step before.
+  const std::size_t row = kHidden, step = whole[0].size() / kSteps, last = step * (kSteps - 1);
+  for (std::size_t i = 0; i < row; ++i) {
+    EXPECT_NEAR(cut[0][last + i], whole[0][last + i], 1e-5);
+    EXPECT_EQ(cut[0][last + row + i], 0);
+    EXPECT_NEAR(cut[1][row + i], whole[0][last - step + row + i], 1e-5);
+  }
   Net equal = net_of(test, in);
   equal.integers("lengths", {kSteps, kSteps});
   equal.graph().mutable_node(0)->set_input(4, "lengths");
-  EXPECT_TRUE(import(equal).warnings.empty());
+  EXPECT_EQ(import(equal).graph.nodes.size(), import(net_of(test, in)).graph.nodes.size());
 }
 
 }  // namespace

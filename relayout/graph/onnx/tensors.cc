@@ -1,4 +1,4 @@
-// ONNX tensors: TensorProto to constants of the graph, and constants to numbers. Data in other files is never opened.
+// ONNX tensors: TensorProto to constants of the graph, and constants to numbers.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -59,18 +59,8 @@ ConstantData from_fields(const TensorProto& tensor, DType dtype, const std::stri
   }
 }
 
-void check_inline(const TensorProto& tensor, const std::string& what) {
-  if (tensor.data_location() == TensorProto::EXTERNAL || tensor.external_data_size() > 0) {
-    std::string location;
-    for (const auto& entry : tensor.external_data()) {
-      if (entry.key() == "location") location = entry.value();
-    }
-    throw Error(
-        ErrorCode::unsupported,
-        what + " has its data in another file (\"" + escaped(location) + "\"): only data in the model itself is read",
-        "external_data", escaped(location));
-  }
-  if (tensor.has_segment()) throw Error(ErrorCode::unsupported, what + " is a segment of a tensor");
+bool is_external(const TensorProto& tensor) {
+  return tensor.data_location() == TensorProto::EXTERNAL || tensor.external_data_size() > 0;
 }
 
 template <typename To, typename From>
@@ -80,6 +70,18 @@ std::vector<To> elements(const Value& constant) {
     From value;
     std::memcpy(&value, constant.data->data() + i * sizeof(From), sizeof value);
     out[i] = static_cast<To>(value);
+  }
+  return out;
+}
+
+/// Elements of 4 bits, of which the even one is in the low half of a byte.
+template <typename To>
+std::vector<To> nibbles_of(const Value& constant) {
+  std::vector<To> out;
+  const int64_t count = elements_of(constant.dims);
+  for (int64_t i = 0; i < count; ++i) {
+    const int nibble = std::to_integer<int>((*constant.data)[static_cast<std::size_t>(i / 2)]) >> (i % 2 * 4) & 15;
+    out.push_back(static_cast<To>(constant.dtype == DType::s4 && nibble > 7 ? nibble - 16 : nibble));
   }
   return out;
 }
@@ -96,6 +98,8 @@ std::vector<To> integer_elements(const Value& constant) {
     case DType::s8: return elements<To, int8_t>(constant);
     case DType::u8:
     case DType::boolean: return elements<To, uint8_t>(constant);
+    case DType::s4:
+    case DType::u4: return nibbles_of<To>(constant);
     default: throw NotExpressible{"a constant of type " + std::string(name(constant.dtype)) + " as integers"};
   }
 }
@@ -128,6 +132,8 @@ DType dtype_of(int data_type, const std::string& what) {
     case 16: return DType::bf16;
     case 17: return DType::f8_e4m3;
     case 19: return DType::f8_e5m2;
+    case 21: return DType::u4;
+    case 22: return DType::s4;
     default:
       throw Error(ErrorCode::unsupported,
                   what + " has the element type " + std::to_string(data_type) +
@@ -136,9 +142,9 @@ DType dtype_of(int data_type, const std::string& what) {
   }
 }
 
-Value constant_of(const TensorProto& tensor, const std::string& name) {
+Value constant_of(Import& model, const TensorProto& tensor, const std::string& name) {
   const std::string what = "onnx: tensor " + shown(name);
-  check_inline(tensor, what);
+  if (tensor.has_segment()) throw Error(ErrorCode::unsupported, what + " is a segment of a tensor");
   Value out{.dtype = dtype_of(tensor.data_type(), what), .name = name};
   if (tensor.dims_size() > kMaxDims) {
     throw Error(ErrorCode::limit, what + " has " + std::to_string(tensor.dims_size()) + " dims", "dims",
@@ -152,6 +158,10 @@ Value constant_of(const TensorProto& tensor, const std::string& name) {
   const auto need = count ? bytes_for(out.dtype, *count) : std::nullopt;
   if (!need) throw_too_many_bytes(what, out.dims, out.dtype);
 
+  if (is_external(tensor)) {
+    out.data = external_data(model, tensor, *need, what);
+    return out;
+  }
   if (tensor.has_raw_data()) {
     if (static_cast<int64_t>(tensor.raw_data().size()) != *need) {
       throw Error(ErrorCode::corrupt,
@@ -164,10 +174,12 @@ Value constant_of(const TensorProto& tensor, const std::string& name) {
   }
   int64_t have = 0;
   out.data = from_fields(tensor, out.dtype, what, &have);
-  if (have != *count) {
+  // Two elements of 4 bits are one number.
+  const int64_t wanted = bits(out.dtype) < 8 ? *need : *count;
+  if (have != wanted) {
     throw Error(ErrorCode::corrupt,
-                what + " has " + std::to_string(have) + " values, " + std::to_string(*count) + " are needed", "data",
-                std::to_string(have), std::to_string(*count));
+                what + " has " + std::to_string(have) + " values, " + std::to_string(wanted) + " are needed", "data",
+                std::to_string(have), std::to_string(wanted));
   }
   return out;
 }
@@ -189,23 +201,40 @@ Value integer_constant(const Dims& dims, std::span<const int64_t> values, DType 
   return number_constant(dims, std::vector<double>(values.begin(), values.end()), dtype);
 }
 
+namespace {
+
+/// A floating type of 16 or 8 bits, as bits of type T.
+template <typename T>
+Value narrow(const Dims& dims, std::span<const double> values, DType dtype) {
+  std::vector<T> out;
+  for (const double value : values) {
+    const float wide = f64_to_f32_odd(value);
+    switch (dtype) {
+      case DType::f16: out.push_back(static_cast<T>(f32_to_f16(wide))); break;
+      case DType::bf16: out.push_back(static_cast<T>(f32_to_bf16(wide))); break;
+      case DType::f8_e4m3: out.push_back(static_cast<T>(f32_to_f8_e4m3(wide))); break;
+      default: out.push_back(static_cast<T>(f32_to_f8_e5m2(wide))); break;
+    }
+  }
+  return {.dims = dims, .dtype = dtype, .data = bytes_of<T>(out)};
+}
+
+double widened(uint16_t bits, DType dtype) {
+  switch (dtype) {
+    case DType::f16: return f16_to_f32(bits);
+    case DType::bf16: return bf16_to_f32(bits);
+    case DType::f8_e4m3: return f8_e4m3_to_f32(static_cast<uint8_t>(bits));
+    default: return f8_e5m2_to_f32(static_cast<uint8_t>(bits));
+  }
+}
+
+}  // namespace
+
 Value number_constant(const Dims& dims, std::span<const double> values, DType dtype) {
   if (dtype == DType::f32) return made<float>(dims, values, dtype);
   if (dtype == DType::f64) return made<double>(dims, values, dtype);
-  if (is_floating(dtype)) {
-    std::vector<uint16_t> bits;
-    for (const double value : values) {
-      const auto narrow = static_cast<float>(value);
-      if (dtype == DType::f16) {
-        bits.push_back(f32_to_f16(narrow));
-      } else if (dtype == DType::bf16) {
-        bits.push_back(f32_to_bf16(narrow));
-      } else {
-        throw NotExpressible{"a constant of type " + std::string(name(dtype))};
-      }
-    }
-    return {.dims = dims, .dtype = dtype, .data = bytes_of<uint16_t>(bits)};
-  }
+  if (is_floating(dtype))
+    return bits(dtype) == 16 ? narrow<uint16_t>(dims, values, dtype) : narrow<uint8_t>(dims, values, dtype);
   std::vector<int64_t> integers;
   for (const double value : values) {
     // ONNX's Cast truncates. Values that no integer holds are refused, because converting them is undefined in C++.
@@ -229,16 +258,15 @@ std::vector<double> numbers_of(const Value& constant) {
   switch (constant.dtype) {
     case DType::f32: return elements<double, float>(constant);
     case DType::f64: return elements<double, double>(constant);
-    case DType::f16:
-    case DType::bf16: {
-      std::vector<double> out;
-      for (const auto bits : elements<uint16_t, uint16_t>(constant)) {
-        out.push_back(constant.dtype == DType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits));
-      }
-      return out;
-    }
-    default: return integer_elements<double>(constant);
+    default: break;
   }
+  if (!is_floating(constant.dtype)) return integer_elements<double>(constant);
+  std::vector<double> out;
+  const bool byte = bits(constant.dtype) == 8;
+  for (const uint16_t each : byte ? elements<uint16_t, uint8_t>(constant) : elements<uint16_t, uint16_t>(constant)) {
+    out.push_back(widened(each, constant.dtype));
+  }
+  return out;
 }
 
 std::optional<double> scalar_of(const Value& value) {

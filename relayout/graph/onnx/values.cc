@@ -1,5 +1,6 @@
 // ONNX values: operations on what is either a tensor of the graph (they add a node) or a constant (they compute).
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "relayout/graph/onnx/importer.h"
@@ -167,8 +168,34 @@ Dims broadcast_dims(const Op& op, const Dims& a, const Dims& b) {
 }
 
 Value binary(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm) {
+  using B = BinaryAlgorithm;
   const int rank = broadcast_dims(op, a.dims, b.dims).size();
-  return op.add(Kind::binary, BinaryAttributes{algorithm}, {with_rank(op, a, rank), with_rank(op, b, rank)});
+  const bool truth =
+      (algorithm >= B::ge && algorithm <= B::ne) || (algorithm >= B::logical_and && algorithm <= B::logical_xor);
+  const std::vector<Value> src = {with_rank(op, a, rank), with_rank(op, b, rank)};
+  if (truth) return op.add(Kind::binary, BinaryAttributes{algorithm}, src, DType::boolean);
+  return op.add(Kind::binary, BinaryAttributes{algorithm}, src);
 }
+
+Value eltwise(Op& op, const Value& value, EltwiseAlgorithm algorithm, double alpha, double beta) {
+  using A = EltwiseAlgorithm;
+  const EltwiseAttributes attributes{algorithm, alpha, beta};
+  const bool truth = algorithm == A::is_nan || algorithm == A::is_infinite || algorithm == A::logical_not;
+  return truth ? op.add(Kind::eltwise, attributes, {value}, DType::boolean)
+               : op.add(Kind::eltwise, attributes, {value});
+}
+
+Value select(Op& op, const Value& condition, const Value& a, const Value& b) {
+  const int rank = broadcast_dims(op, broadcast_dims(op, condition.dims, a.dims), b.dims).size();
+  return op.add(Kind::array, ArrayAttributes{.operation = ArrayOperation::select},
+                {with_rank(op, condition, rank), with_rank(op, a, rank), with_rank(op, b, rank)});
+}
+
+Value reduce(Op& op, const Value& value, ReductionAlgorithm algorithm, std::vector<int> axes) {
+  if (value.rank() == 0) return value;
+  return op.add(Kind::reduction, ReductionAttributes{algorithm, std::move(axes)}, {value});
+}
+
+Value scalar(double number, DType dtype) { return number_constant({}, std::array{number}, dtype); }
 
 }  // namespace relayout::graph::importing

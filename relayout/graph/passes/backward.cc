@@ -111,7 +111,8 @@ class GradientBuilder {
   static void check_differentiable(const Node& node) {
     if (node.kind == Kind::eltwise) {
       const EltwiseAlgorithm algorithm = node.as<EltwiseAttributes>().algorithm;
-      const bool has_steps = algorithm == EltwiseAlgorithm::round || algorithm == EltwiseAlgorithm::sign;
+      const bool has_steps = algorithm == EltwiseAlgorithm::round ||
+                             (algorithm >= EltwiseAlgorithm::sign && algorithm <= EltwiseAlgorithm::atanh);
       if (has_steps) refuse_backward(node, std::string(name(algorithm)));
     }
     if (node.pass != Pass::forward_training) refuse_backward(node, std::string(name(node.pass)));

@@ -143,7 +143,11 @@ class Rule {
       case B::le:
       case B::lt:
       case B::eq:
-      case B::ne: return;
+      case B::ne:
+      case B::logical_and:
+      case B::logical_or:
+      case B::logical_xor: return;
+      default: refuse_backward(node_, std::string(name(node_.as<BinaryAttributes>().algorithm)));
     }
   }
 

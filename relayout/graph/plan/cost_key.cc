@@ -125,6 +125,10 @@ struct Fields {
     const auto& [axis] = x;
     all(axis);
   }
+  void operator()(const ArrayAttributes& x) const {
+    const auto& [operation, axis, count, reverse, exclusive, scatter, dtype, interpolation, padding, corners] = x;
+    all(operation, axis, count, reverse, exclusive, scatter, dtype, interpolation, padding, corners);
+  }
   void operator()(const BarrierAttributes& x) const {
     const auto& [operation, dims] = x;
     all(operation, dims);

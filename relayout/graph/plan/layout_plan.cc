@@ -78,7 +78,9 @@ std::optional<Implementation> matching_implementation(const Backend& backend, co
 
 bool has_implementation(const Backend& backend, const Graph& graph, NodeId node) {
   const std::vector<LayoutRequest> src(graph.node(node).src.size()), dst(graph.node(node).dst.size());
-  return is_view(graph.node(node).kind) || !backend.implementations(graph, node, src, dst, nullptr).empty();
+  if (is_view(graph.node(node).kind)) return true;
+  return std::ranges::any_of(backend.implementations(graph, node, src, dst, nullptr),
+                             [](const Implementation& each) { return !each.reference; });
 }
 
 bool can_overwrite_source(const Graph& graph, const Node& node) {

@@ -69,7 +69,8 @@ std::optional<Implementation> matching_implementation(const Backend& backend, co
                                                       const Implementation& implementation,
                                                       const Implementation* forward, bool same_names = false);
 
-/// Whether the backend has an implementation of a node in some layouts. Views need none.
+/// Whether the backend has an implementation of a node in some layouts, apart from slow ones
+/// (Implementation::reference). Views need none.
 bool has_implementation(const Backend& backend, const Graph& graph, NodeId node);
 
 /// Whether a node computes each element of its destination from the elements at the same index of its sources, so that

@@ -158,7 +158,14 @@ double operations(EltwiseAlgorithm algorithm) {
     case EltwiseAlgorithm::round:
     case EltwiseAlgorithm::hardswish:
     case EltwiseAlgorithm::hardsigmoid:
-    case EltwiseAlgorithm::sign: return kPlain;
+    case EltwiseAlgorithm::sign:
+    case EltwiseAlgorithm::floor:
+    case EltwiseAlgorithm::ceil:
+    case EltwiseAlgorithm::trunc:
+    case EltwiseAlgorithm::is_nan:
+    case EltwiseAlgorithm::is_infinite:
+    case EltwiseAlgorithm::logical_not:
+    case EltwiseAlgorithm::bitwise_not: return kPlain;
     default: return kExponential;
   }
 }

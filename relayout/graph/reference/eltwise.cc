@@ -69,8 +69,7 @@ double derivative(const EltwiseAttributes& attributes, double s) {
     case A::exp_dst: return s;
     case A::clip_v2_dst: return inside(alpha < s && s < beta);
     case A::erf: return 2 / std::sqrt(std::numbers::pi) * std::exp(-s * s);
-    case A::round:
-    case A::sign: break;
+    default: break;
   }
   throw Error(ErrorCode::unsupported,
               "reference: eltwise " + std::string(name(attributes.algorithm)) + " has no backward", "algorithm",
@@ -86,12 +85,46 @@ double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 double smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 double clipped(double s, double low, double high) { return std::isnan(s) ? s : s > high ? high : s > low ? s : low; }
 
-double apply(BinaryAlgorithm algorithm, double a, double b) {
+double remainder_of(BinaryAlgorithm algorithm, double a, double b, bool integers) {
+  if (b == 0 && integers) return 0;
+  const double rest = std::fmod(a, b);
+  if (algorithm == BinaryAlgorithm::fmod) return rest;
+  if (rest == 0) return std::copysign(0.0, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/// The whole number of that type that a double stands for, as 64 bits.
+uint64_t whole_bits(double value) {
+  return value >= 0x1p63 ? static_cast<uint64_t>(value) : static_cast<uint64_t>(static_cast<int64_t>(value));
+}
+
+double of_bits(uint64_t value, DType dtype) {
+  const int unused = 64 - bits(dtype);
+  value <<= unused;
+  return kind(dtype) == DTypeKind::signed_integer ? static_cast<double>(static_cast<int64_t>(value) >> unused)
+                                                  : static_cast<double>(value >> unused);
+}
+
+double bitwise(BinaryAlgorithm algorithm, double a, double b, DType dtype) {
+  const uint64_t x = whole_bits(a), y = whole_bits(b);
+  const bool inside = b >= 0 && b < bits(dtype);
+  switch (algorithm) {
+    case BinaryAlgorithm::bitwise_and: return of_bits(x & y, dtype);
+    case BinaryAlgorithm::bitwise_or: return of_bits(x | y, dtype);
+    case BinaryAlgorithm::bitwise_xor: return of_bits(x ^ y, dtype);
+    case BinaryAlgorithm::shift_left: return inside ? of_bits(x << y, dtype) : 0;
+    default: break;
+  }
+  if (!inside) return a < 0 ? -1 : 0;
+  return a < 0 ? static_cast<double>(static_cast<int64_t>(x) >> y) : static_cast<double>(x >> y);
+}
+
+double apply(BinaryAlgorithm algorithm, double a, double b, DType dtype) {
   switch (algorithm) {
     case BinaryAlgorithm::add: return a + b;
     case BinaryAlgorithm::sub: return a - b;
     case BinaryAlgorithm::mul: return a * b;
-    case BinaryAlgorithm::div: return a / b;
+    case BinaryAlgorithm::div: return is_floating(dtype) ? a / b : whole_quotient(a, b);
     case BinaryAlgorithm::max: return larger(a, b);
     case BinaryAlgorithm::min: return smaller(a, b);
     case BinaryAlgorithm::ge: return a >= b;
@@ -101,6 +134,16 @@ double apply(BinaryAlgorithm algorithm, double a, double b) {
     case BinaryAlgorithm::eq: return a == b;
     case BinaryAlgorithm::ne: return a != b;
     case BinaryAlgorithm::pow: return std::pow(a, b);
+    case BinaryAlgorithm::mod:
+    case BinaryAlgorithm::fmod: return remainder_of(algorithm, a, b, !is_floating(dtype));
+    case BinaryAlgorithm::logical_and: return a != 0 && b != 0;
+    case BinaryAlgorithm::logical_or: return a != 0 || b != 0;
+    case BinaryAlgorithm::logical_xor: return (a != 0) != (b != 0);
+    case BinaryAlgorithm::bitwise_and:
+    case BinaryAlgorithm::bitwise_or:
+    case BinaryAlgorithm::bitwise_xor:
+    case BinaryAlgorithm::shift_left:
+    case BinaryAlgorithm::shift_right: return bitwise(algorithm, a, b, dtype);
   }
   throw Error(ErrorCode::internal, "reference: unknown binary algorithm", "algorithm");
 }
@@ -143,6 +186,24 @@ double eltwise_forward(const EltwiseAttributes& attributes, double s) {
     case A::mish: return s * std::tanh(soft_relu(s));
     case A::hardswish: return s * clipped(s + 3, 0, 6) / 6;
     case A::hardsigmoid: return clipped(alpha * s + beta, 0, 1);
+    case A::floor: return std::floor(s);
+    case A::ceil: return std::ceil(s);
+    case A::trunc: return std::trunc(s);
+    case A::is_nan: return std::isnan(s);
+    case A::is_infinite: return std::isinf(s) && (s > 0 ? alpha : beta) != 0;
+    case A::logical_not: return s == 0;
+    case A::bitwise_not: return -1 - s;
+    case A::sin: return std::sin(s);
+    case A::cos: return std::cos(s);
+    case A::tan: return std::tan(s);
+    case A::asin: return std::asin(s);
+    case A::acos: return std::acos(s);
+    case A::atan: return std::atan(s);
+    case A::sinh: return std::sinh(s);
+    case A::cosh: return std::cosh(s);
+    case A::asinh: return std::asinh(s);
+    case A::acosh: return std::acosh(s);
+    case A::atanh: return std::atanh(s);
   }
   throw Error(ErrorCode::internal, "reference: unknown eltwise algorithm", "algorithm");
 }
@@ -154,8 +215,13 @@ double eltwise_backward(const EltwiseAttributes& attributes, double s, double dd
 void eltwise(const Evaluation& e) {
   const auto& a = e.node.as<EltwiseAttributes>();
   const int64_t n = count(e.dst_dims(0));
+  const DType dtype = e.graph.tensor(e.node.src[0]).dtype;
   for (int64_t i = 0; i < n; ++i) {
-    e.out(0)[i] = e.node.forward() ? eltwise_forward(a, e.in(0)[i]) : eltwise_backward(a, e.in(0)[i], e.in(1)[i]);
+    if (a.algorithm == EltwiseAlgorithm::bitwise_not && !is_floating(dtype)) {
+      e.out(0)[i] = of_bits(~whole_bits(e.in(0)[i]), dtype);
+    } else {
+      e.out(0)[i] = e.node.forward() ? eltwise_forward(a, e.in(0)[i]) : eltwise_backward(a, e.in(0)[i], e.in(1)[i]);
+    }
   }
 }
 
@@ -177,12 +243,9 @@ void prelu(const Evaluation& e) {
 void binary(const Evaluation& e) {
   const BinaryAlgorithm algorithm = e.node.as<BinaryAttributes>().algorithm;
   const Dims& dims = e.dst_dims(0);
-  const bool integers = !is_floating(e.graph.tensor(e.node.src[0]).dtype);
+  const DType dtype = e.graph.tensor(e.node.src[0]).dtype;
   walk(dims, broadcast_strides(e.src_dims(0), dims), broadcast_strides(e.src_dims(1), dims),
-       [&](int64_t i, int64_t a, int64_t b) {
-         const double x = e.in(0)[a], y = e.in(1)[b];
-         e.out(0)[i] = integers && algorithm == BinaryAlgorithm::div ? whole_quotient(x, y) : apply(algorithm, x, y);
-       });
+       [&](int64_t i, int64_t a, int64_t b) { e.out(0)[i] = apply(algorithm, e.in(0)[a], e.in(1)[b], dtype); });
 }
 
 void sum(const Evaluation& e) {

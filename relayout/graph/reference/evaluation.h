@@ -101,6 +101,9 @@ void slice(const Evaluation& e);
 void broadcast(const Evaluation& e);
 void pad(const Evaluation& e);
 void gather(const Evaluation& e);
+void array(const Evaluation& e);
+/// ArrayOperation::grid_sample.
+void grid_sample(const Evaluation& e);
 /// Throws Error{unsupported}.
 void barrier(const Evaluation& e);
 

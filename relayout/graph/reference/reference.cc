@@ -223,6 +223,7 @@ std::vector<Values> evaluate_node(const Graph& graph, const Node& node, std::spa
                                                                broadcast,
                                                                pad,
                                                                gather,
+                                                               array,
                                                                barrier};
   std::vector<Values> dst(node.dst.size());
   for (std::size_t i = 0; i < dst.size(); ++i) {

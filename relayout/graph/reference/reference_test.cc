@@ -20,57 +20,88 @@ using test::expect_near;
 using test::Nodes;
 using test::run;
 
+/// Functions that a test of their own has.
+constexpr std::size_t kFurtherFunctions = 18;
+
+struct EltwiseRow {
+  EltwiseAlgorithm algorithm;
+  double at_minus_two_and_a_half, at_half, at_one_and_three_quarters;
+};
+
+void check_rows(std::span<const EltwiseRow> rows) {
+  for (const EltwiseRow& row : rows) {
+    const Values got = run(Kind::eltwise, EltwiseAttributes{row.algorithm, 0.3, 0.8}, {{{3}, {-2.5, 0.5, 1.75}}}, {3});
+    const double wanted[] = {row.at_minus_two_and_a_half, row.at_half, row.at_one_and_three_quarters};
+    for (std::size_t i = 0; i < std::size(wanted); ++i) {
+      EXPECT_EQ(std::isnan(got[i]), std::isnan(wanted[i])) << name(row.algorithm);
+      if (!std::isnan(wanted[i])) EXPECT_NEAR(got[i], wanted[i], 1e-13) << name(row.algorithm);
+    }
+  }
+}
+
 TEST(Reference, EltwiseValues) {
   using A = EltwiseAlgorithm;
-  struct Row {
-    A algorithm;
-    double at_minus_two_and_a_half, at_half, at_one_and_three_quarters;
-  };
   // alpha is 0.3 and beta 0.8. The expected values were computed from the formulas, without this code.
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const Row rows[] = {{A::relu, -0.75, 0.5, 1.75},
-                      {A::tanh, -0.98661429815143, 0.46211715726001, 0.941375538497287},
-                      {A::elu, -0.27537450041283, 0.5, 1.75},
-                      {A::square, 6.25, 0.25, 3.0625},
-                      {A::abs, 2.5, 0.5, 1.75},
-                      {A::sqrt, nan, 0.707106781186548, 1.3228756555323},
-                      {A::linear, 0.05, 0.95, 1.325},
-                      {A::bounded_relu, 0, 0.3, 0.3},
-                      {A::soft_relu, 0.0788897342925496, 0.974076984180107, 1.91022415043809},
-                      {A::logistic, 0.0758581800212435, 0.622459331201855, 0.851952801968311},
-                      {A::exp, 0.0820849986238988, 1.64872127070013, 5.75460267600573},
-                      {A::gelu_tanh, -0.0150842660899986, 0.345714009825144, 1.67979538234125},
-                      {A::gelu_erf, -0.0155241633144404, 0.345731230637007, 1.67989647548832},
-                      {A::swish, -0.802053252061518, 0.268714922671875, 1.09955332951689},
-                      {A::log, nan, -0.693147180559945, 0.559615787935423},
-                      {A::clip, 0.3, 0.5, 0.8},
-                      {A::clip_v2, 0.3, 0.5, 0.8},
-                      {A::pow, nan, 0.172304753249555, 0.46940930434544},
-                      {A::round, -2, 0, 2},
-                      {A::logsigmoid, -2.57888973429255, -0.474076984180107, -0.160224150438087},
-                      {A::mish, -0.196816203906533, 0.375245211304895, 1.6749324241318},
-                      {A::hardswish, -0.208333333333333, 0.291666666666667, 1.38541666666667},
-                      {A::hardsigmoid, 0.05, 0.95, 1},
-                      {A::erf, -0.999593047982555, 0.520499877813047, 0.986671671219182},
-                      {A::sign, -1, 1, 1},
-                      {A::relu_dst, -0.75, 0.5, 1.75},
-                      {A::tanh_dst, -0.98661429815143, 0.46211715726001, 0.941375538497287},
-                      {A::elu_dst, -0.27537450041283, 0.5, 1.75},
-                      {A::sqrt_dst, nan, 0.707106781186548, 1.3228756555323},
-                      {A::logistic_dst, 0.0758581800212435, 0.622459331201855, 0.851952801968311},
-                      {A::exp_dst, 0.0820849986238988, 1.64872127070013, 5.75460267600573},
-                      {A::clip_v2_dst, 0.3, 0.5, 0.8}};
-  EXPECT_EQ(std::size(rows), static_cast<std::size_t>(kEltwiseCount));
-  for (const Row& row : rows) {
-    const Values got = run(Kind::eltwise, EltwiseAttributes{row.algorithm, 0.3, 0.8}, {{{3}, {-2.5, 0.5, 1.75}}}, {3});
-    if (std::isnan(row.at_minus_two_and_a_half)) {
-      EXPECT_TRUE(std::isnan(got[0])) << name(row.algorithm);
-    } else {
-      EXPECT_NEAR(got[0], row.at_minus_two_and_a_half, 1e-13) << name(row.algorithm);
-    }
-    EXPECT_NEAR(got[1], row.at_half, 1e-13) << name(row.algorithm);
-    EXPECT_NEAR(got[2], row.at_one_and_three_quarters, 1e-13) << name(row.algorithm);
-  }
+  const EltwiseRow rows[] = {{A::relu, -0.75, 0.5, 1.75},
+                             {A::tanh, -0.98661429815143, 0.46211715726001, 0.941375538497287},
+                             {A::elu, -0.27537450041283, 0.5, 1.75},
+                             {A::square, 6.25, 0.25, 3.0625},
+                             {A::abs, 2.5, 0.5, 1.75},
+                             {A::sqrt, nan, 0.707106781186548, 1.3228756555323},
+                             {A::linear, 0.05, 0.95, 1.325},
+                             {A::bounded_relu, 0, 0.3, 0.3},
+                             {A::soft_relu, 0.0788897342925496, 0.974076984180107, 1.91022415043809},
+                             {A::logistic, 0.0758581800212435, 0.622459331201855, 0.851952801968311},
+                             {A::exp, 0.0820849986238988, 1.64872127070013, 5.75460267600573},
+                             {A::gelu_tanh, -0.0150842660899986, 0.345714009825144, 1.67979538234125},
+                             {A::gelu_erf, -0.0155241633144404, 0.345731230637007, 1.67989647548832},
+                             {A::swish, -0.802053252061518, 0.268714922671875, 1.09955332951689},
+                             {A::log, nan, -0.693147180559945, 0.559615787935423},
+                             {A::clip, 0.3, 0.5, 0.8},
+                             {A::clip_v2, 0.3, 0.5, 0.8},
+                             {A::pow, nan, 0.172304753249555, 0.46940930434544},
+                             {A::round, -2, 0, 2},
+                             {A::logsigmoid, -2.57888973429255, -0.474076984180107, -0.160224150438087},
+                             {A::mish, -0.196816203906533, 0.375245211304895, 1.6749324241318},
+                             {A::hardswish, -0.208333333333333, 0.291666666666667, 1.38541666666667},
+                             {A::hardsigmoid, 0.05, 0.95, 1},
+                             {A::erf, -0.999593047982555, 0.520499877813047, 0.986671671219182},
+                             {A::sign, -1, 1, 1},
+                             {A::relu_dst, -0.75, 0.5, 1.75},
+                             {A::tanh_dst, -0.98661429815143, 0.46211715726001, 0.941375538497287},
+                             {A::elu_dst, -0.27537450041283, 0.5, 1.75},
+                             {A::sqrt_dst, nan, 0.707106781186548, 1.3228756555323},
+                             {A::logistic_dst, 0.0758581800212435, 0.622459331201855, 0.851952801968311},
+                             {A::exp_dst, 0.0820849986238988, 1.64872127070013, 5.75460267600573},
+                             {A::clip_v2_dst, 0.3, 0.5, 0.8}};
+  check_rows(rows);
+  EXPECT_EQ(std::size(rows) + kFurtherFunctions, static_cast<std::size_t>(kEltwiseCount));
+}
+
+TEST(Reference, FurtherEltwiseValues) {
+  using A = EltwiseAlgorithm;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const EltwiseRow rows[] = {{A::floor, -3, 0, 1},
+                             {A::ceil, -2, 1, 2},
+                             {A::trunc, -2, 0, 1},
+                             {A::is_nan, 0, 0, 0},
+                             {A::is_infinite, 0, 0, 0},
+                             {A::logical_not, 0, 0, 0},
+                             {A::bitwise_not, 1.5, -1.5, -2.75},
+                             {A::sin, -0.598472144103957, 0.479425538604203, 0.983985946873937},
+                             {A::cos, -0.801143615546934, 0.877582561890373, -0.178246055649492},
+                             {A::tan, 0.74702229723866, 0.54630248984379, -5.52037992250933},
+                             {A::asin, nan, 0.523598775598299, nan},
+                             {A::acos, nan, 1.0471975511966, nan},
+                             {A::atan, -1.19028994968253, 0.463647609000806, 1.05165021254837},
+                             {A::sinh, -6.05020448103979, 0.521095305493747, 2.79041436627764},
+                             {A::cosh, 6.13228947966369, 1.12762596520638, 2.96418830972809},
+                             {A::asinh, -1.6472311463711, 0.481211825059603, 1.32589776690114},
+                             {A::acosh, nan, nan, 1.15881036042995},
+                             {A::atanh, nan, 0.549306144334055, nan}};
+  static_assert(std::size(rows) == kFurtherFunctions);
+  check_rows(rows);
 }
 
 TEST(Reference, Pooling) {

@@ -67,6 +67,24 @@ struct Functions {
   static T hardsigmoid(T s, T alpha, T beta) { return clipped<T>(alpha * s + beta, 0, 1); }
   static T erf(T s, T, T) { return std::erf(s); }
   static T sign(T s, T, T) { return s > 0 ? 1 : s < 0 ? -1 : s; }
+  static T floor(T s, T, T) { return std::floor(s); }
+  static T ceil(T s, T, T) { return std::ceil(s); }
+  static T trunc(T s, T, T) { return std::trunc(s); }
+  static T is_nan(T s, T, T) { return s != s; }
+  static T is_infinite(T s, T alpha, T beta) { return std::isinf(s) && (s > 0 ? alpha : beta) != 0; }
+  static T logical_not(T s, T, T) { return s == 0; }
+  static T bitwise_not(T s, T, T) { return -1 - s; }
+  static T sin(T s, T, T) { return std::sin(s); }
+  static T cos(T s, T, T) { return std::cos(s); }
+  static T tan(T s, T, T) { return std::tan(s); }
+  static T asin(T s, T, T) { return std::asin(s); }
+  static T acos(T s, T, T) { return std::acos(s); }
+  static T atan(T s, T, T) { return std::atan(s); }
+  static T sinh(T s, T, T) { return std::sinh(s); }
+  static T cosh(T s, T, T) { return std::cosh(s); }
+  static T asinh(T s, T, T) { return std::asinh(s); }
+  static T acosh(T s, T, T) { return std::acosh(s); }
+  static T atanh(T s, T, T) { return std::atanh(s); }
   static T reciprocal(T s, T alpha, T) { return alpha / s; }
 
   static T add(T a, T b, T) { return a + b; }
@@ -81,6 +99,14 @@ struct Functions {
   static T lt(T a, T b, T) { return a < b; }
   static T eq(T a, T b, T) { return a == b; }
   static T ne(T a, T b, T) { return a != b; }
+  static T logical_and(T a, T b, T) { return a != 0 && b != 0; }
+  static T logical_or(T a, T b, T) { return a != 0 || b != 0; }
+  static T logical_xor(T a, T b, T) { return (a != 0) != (b != 0); }
+  static T mod(T a, T b, T) {
+    const T rest = std::fmod(a, b);
+    return rest == 0 ? std::copysign(T(0), b) : (rest < 0) != (b < 0) ? rest + b : rest;
+  }
+  static T fmod(T a, T b, T) { return std::fmod(a, b); }
   static T power(T a, T b, T) { return std::pow(a, b); }
   static T whole_quotient(T a, T b, T) { return b == 0 ? 0 : std::trunc(a / b); }
   static T add_scaled(T a, T b, T alpha) { return a + alpha * b; }
@@ -114,6 +140,13 @@ void add_eltwise(LaneTable<T>& out) {
   out.of(A::hardsigmoid) = unary<T, F::hardsigmoid>;
   out.of(A::erf) = unary<T, F::erf>;
   out.of(A::sign) = unary<T, F::sign>;
+  out.of(A::floor) = unary<T, F::floor>;
+  out.of(A::ceil) = unary<T, F::ceil>;
+  out.of(A::trunc) = unary<T, F::trunc>;
+  out.of(A::is_nan) = unary<T, F::is_nan>;
+  out.of(A::is_infinite) = unary<T, F::is_infinite>;
+  out.of(A::logical_not) = unary<T, F::logical_not>;
+  out.of(A::bitwise_not) = unary<T, F::bitwise_not>;
   out.reciprocal = unary<T, F::reciprocal>;
 }
 
@@ -125,6 +158,23 @@ bool any_of_at_most(const T* values, int64_t n, T limit) {
 template <typename T>
 bool all_are_below(const T* values, int64_t n, T limit) {
   return std::all_of(values, values + n, [=](T value) { return value < limit; });
+}
+
+template <typename T>
+void add_trigonometric(LaneTable<T>& out) {
+  using A = EltwiseAlgorithm;
+  using F = Functions<T>;
+  out.of(A::sin) = unary<T, F::sin>;
+  out.of(A::cos) = unary<T, F::cos>;
+  out.of(A::tan) = unary<T, F::tan>;
+  out.of(A::asin) = unary<T, F::asin>;
+  out.of(A::acos) = unary<T, F::acos>;
+  out.of(A::atan) = unary<T, F::atan>;
+  out.of(A::sinh) = unary<T, F::sinh>;
+  out.of(A::cosh) = unary<T, F::cosh>;
+  out.of(A::asinh) = unary<T, F::asinh>;
+  out.of(A::acosh) = unary<T, F::acosh>;
+  out.of(A::atanh) = unary<T, F::atanh>;
 }
 
 template <typename T>
@@ -144,6 +194,11 @@ void add_binary(LaneTable<T>& out) {
   out.of(B::eq) = binary<T, F::eq>;
   out.of(B::ne) = binary<T, F::ne>;
   out.of(B::pow) = binary<T, F::power>;
+  out.of(B::mod) = binary<T, F::mod>;
+  out.of(B::fmod) = binary<T, F::fmod>;
+  out.of(B::logical_and) = binary<T, F::logical_and>;
+  out.of(B::logical_or) = binary<T, F::logical_or>;
+  out.of(B::logical_xor) = binary<T, F::logical_xor>;
   out.whole_quotient = binary<T, F::whole_quotient>;
   out.add_scaled = binary<T, F::add_scaled>;
   out.any_at_most = any_of_at_most<T>;
@@ -157,6 +212,7 @@ const LaneTable<T>& plain_lanes() {
   static const LaneTable<T> kTable = [] {
     LaneTable<T> out;
     add_eltwise(out);
+    add_trigonometric(out);
     add_binary(out);
     return out;
   }();

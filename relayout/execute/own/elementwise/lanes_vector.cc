@@ -103,6 +103,10 @@ RELAYOUT_UNARY(HardSwish, keep_nan(x, hn::Mul(x, hn::Div(clamp(hn::Add(x, set(3)
 RELAYOUT_UNARY(HardSigmoid, clipped(hn::MulAdd(alpha, x, beta), set(0), set(1)));
 RELAYOUT_UNARY(Erf, erf(x));
 RELAYOUT_UNARY(Sign, hn::IfThenElse(hn::Gt(x, set(0)), set(1), hn::IfThenElse(hn::Lt(x, set(0)), set(-1), x)));
+RELAYOUT_UNARY(Floor, hn::Floor(x));
+RELAYOUT_UNARY(Ceil, hn::Ceil(x));
+RELAYOUT_UNARY(Trunc, hn::Trunc(x));
+RELAYOUT_UNARY(LogicalNot, hn::IfThenElseZero(hn::Eq(x, set(0)), set(1)));
 RELAYOUT_UNARY(Reciprocal, hn::Div(alpha, x));
 #undef RELAYOUT_UNARY
 
@@ -209,6 +213,10 @@ LaneTable<float> make_table() {
   out.of(A::hardsigmoid) = run<HardSigmoid>;
   out.of(A::erf) = run<Erf>;
   out.of(A::sign) = run<Sign>;
+  out.of(A::floor) = run<Floor>;
+  out.of(A::ceil) = run<Ceil>;
+  out.of(A::trunc) = run<Trunc>;
+  out.of(A::logical_not) = run<LogicalNot>;
   out.reciprocal = run<Reciprocal>;
   out.of(B::add) = run<AddOf>;
   out.of(B::sub) = run<SubOf>;
