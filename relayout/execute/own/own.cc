@@ -46,7 +46,9 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::pad:
     case Kind::reorder: return OwnKernel{"relayout:reorder", make_moves};
     case Kind::batch_normalization: return OwnKernel{"relayout:batch_normalization", make_batch_normalization};
-    case Kind::rnn: return OwnKernel{"relayout:reference", make_projected_lstm, true};
+    case Kind::rnn:
+      if (node.forward()) return OwnKernel{"relayout:gru", make_gru};
+      return OwnKernel{"relayout:reference", make_projected_lstm, true};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::pooling:
     case Kind::reduction: return OwnKernel{"relayout:reduction", make_reduction, !is_extreme(node)};

@@ -1,0 +1,91 @@
+// GRUs of every form, with every instruction set and with threads, against the reference; and the product under them.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "relayout/cpu/isa.h"
+#include "relayout/execute/own/recurrent/product.h"
+#include "tests/support/node_check.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::Kind;
+using graph::RnnCell;
+using graph::RnnDirection;
+
+/// Restores the instruction set that was in use.
+struct OwnGru : testing::Test {
+  ~OwnGru() override { cpu::set_isa(""); }
+};
+
+TEST_F(OwnGru, MultipliesMatricesOfEverySize) {
+  Random random(1);
+  for (const std::string_view isa : cpu::available_isas()) {
+    cpu::set_isa(isa);
+    for (int i = 0; i < 300; ++i) {
+      MatrixProduct p{.rows = random.between(0, 9), .inner = random.between(0, 20), .columns = random.between(0, 150)};
+      p.a_row = p.inner + random.between(0, 3);
+      p.b_row = p.columns + random.between(0, 3);
+      p.out_row = p.columns + random.between(0, 3);
+      const auto numbers = [&](int64_t count) {
+        std::vector<float> out(static_cast<std::size_t>(count));
+        for (float& value : out) value = static_cast<float>(random.between(-8, 8));  // sums are exact
+        return out;
+      };
+      const std::vector<float> a = numbers(p.rows * p.a_row), b = numbers(p.inner * p.b_row);
+      std::vector<float> got = numbers(p.rows * p.out_row), expected = got;
+      p.a = a.data();
+      p.b = b.data();
+      p.out = got.data();
+      product_function()(p);
+      p.out = expected.data();
+      plain_product(p);
+      ASSERT_EQ(got, expected) << isa << ": " << p.rows << " x " << p.inner << " x " << p.columns;
+    }
+  }
+}
+
+/// A GRU of random operands: with or without a first state, a bias and the last state.
+void check(NodeCheck& check, Random& random, RnnCell cell, RnnDirection direction,
+           const std::array<int64_t, 4>& sizes) {
+  const auto [times, batch, in, out] = sizes;
+  const int64_t directions = direction >= RnnDirection::bidirectional_concat ? 2 : 1;
+  const int64_t biases = cell == RnnCell::lbr_gru ? 4 : 3;
+  graph::Graph graph;
+  graph::Node node{.kind = Kind::rnn, .attributes = graph::RnnAttributes{cell, direction}};
+  node.src = {graph.input("x", {times, batch, in}),
+              random.one_in(2) ? graph.input("h", {1, directions, batch, out}) : graph::kNone,
+              graph::kNone,
+              graph.input("weights", {1, directions, in, 3, out}),
+              graph.input("recurrent", {1, directions, out, 3, out}),
+              random.one_in(3) ? graph::kNone : graph.input("bias", {1, directions, biases, out})};
+  graph.add(node, random.one_in(2) ? 1 : 2);
+  check.check(graph, 0, {.terms = static_cast<double>(in + out) * static_cast<double>(times), .relative = 1e-5});
+}
+
+TEST_F(OwnGru, EqualsTheReferenceWithEveryInstructionSet) {
+  for (const std::string_view isa : cpu::available_isas()) {
+    cpu::set_isa(isa);
+    for (const int threads : {1, 2}) {
+      Random random(2);
+      NodeCheck nodes(random, threads);
+      for (const RnnCell cell : {RnnCell::gru, RnnCell::lbr_gru}) {
+        for (int direction = 0; direction < 4; ++direction) {
+          const auto towards = static_cast<RnnDirection>(direction);
+          for (int i = 0; i < 3; ++i) {
+            check(nodes, random, cell, towards,
+                  {random.between(1, 40), random.between(1, 5), random.between(1, 20), random.between(1, 20)});
+          }
+          check(nodes, random, cell, towards, {3, 3, 150, 70});  // enough for two threads
+          check(nodes, random, cell, towards, {2, 90, 3, 5});    // a time has more rows than a chunk
+        }
+      }
+      EXPECT_TRUE(nodes.counts().at("rnn forward_inference").names.contains("relayout:gru"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace relayout::execute

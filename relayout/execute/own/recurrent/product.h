@@ -1,0 +1,25 @@
+// Products of small row-major matrices, for the instruction set in use (internal to execute).
+#pragma once
+
+#include <cstdint>
+
+namespace relayout::execute {
+
+/// out += a b for a of rows x inner, b of inner x columns and out of rows x columns, each row-major with so many
+/// elements from a row to the next.
+struct MatrixProduct {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* out = nullptr;
+  int64_t rows = 0, inner = 0, columns = 0;
+  int64_t a_row = 0, b_row = 0, out_row = 0;
+};
+using ProductFunction = void (*)(const MatrixProduct&);
+
+/// In plain C++: one sum after another.
+void plain_product(const MatrixProduct& p);
+/// By Highway, for the instruction set in use (cpu::isa()); plain_product() where that is "scalar" or Highway is
+/// missing.
+ProductFunction product_function();
+
+}  // namespace relayout::execute
