@@ -84,6 +84,8 @@ def _real(number: Any, name: str) -> float:
         return float(1.0 * number)  # float() alone would read a text
     except (ValueError, OverflowError):
         raise InvalidArgumentError(f"{name} must be one number", name, str(number)) from None
+    except TypeError:
+        raise TypeError(f"{name} is a number{' or None' if name == 'padding' else ''}, not {number!r}") from None
 
 
 def _padding_text(padding: Any) -> Optional[str]:
@@ -106,7 +108,7 @@ def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zer
     divisor, name = (dst_scale, "dst_scale") if std is None else (std, "std")
     return (_per_mask(scale, "scale"), _per_mask(divisor, name), _per_mask(zero_point, "zero_point"),
             _per_mask(dst_zero_point, "dst_zero_point"), _per_mask(mean, "mean"), _real(beta, "beta"),
-            _padding_text(padding))
+            _padding_text(padding), name)
 
 
 def _strides_bytes(view: Any) -> Tuple[int, ...]:

@@ -190,7 +190,11 @@ def _texts(metadata: Mapping[str, str]) -> List[Tuple[str, str]]:
 def _item(key: Any, value: Any) -> tuple:
     if not isinstance(key, str):
         raise TypeError(f"names of tensors are texts, and {key!r} is none")
-    array, dtype, shape = _plain(value)
+    try:
+        array, dtype, shape = _plain(value)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"tensor {key!r}: {error}; its bits can be saved as numbers, x.view('u1')", error.field,
+                               error.value, error.limit) from None
     if isinstance(value, Tensor) and value.layout is not None and value.shape == shape:
         return key, array, dtype, shape, value.layout, value.dims
     return key, array, dtype, shape, None, None

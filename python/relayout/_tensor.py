@@ -122,6 +122,9 @@ class Tensor:
         if name == said:
             return array
         if name in _KEPT_AS.get(str(said), ()):
+            if not array.dtype.isnative:  # ml_dtypes has no types of the other byte order
+                array = array.astype(array.dtype.newbyteorder("="))
+                array.flags.writeable = False
             if name in PACKED:
                 flat = array.reshape(-1)
                 return unpacked(flat, str(name), (2 * flat.size,))

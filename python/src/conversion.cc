@@ -59,6 +59,26 @@ PerMask per_mask(nb::handle said, const char* what, const Side& src, const Side&
   return out;
 }
 
+/// cpu::make_plan(), whose errors name attributes as the functions of Python do. `divisor` is "std" or "dst_scale".
+Plan plan_with(const Side& src, const Side& dst, const Attributes& how, const std::string& divisor) {
+  try {
+    return cpu::make_plan(src.desc, dst.desc, how);
+  } catch (const Error& error) {
+    const std::pair<std::string, std::string> names[] = {
+        {"src_scale", "scale"}, {"dst_scale", divisor}, {"src_zero_point", "zero_point"}};
+    for (const auto& [theirs, ours] : names) {
+      if (!error.field().starts_with(theirs)) continue;
+      std::string message = error.message(), field = ours + error.field().substr(theirs.size());
+      // Of a single number nobody asks which.
+      if (field == ours + "[0]") field = ours;
+      if (const std::size_t at = message.find(error.field()); at != std::string::npos)
+        message.replace(at, error.field().size(), field);
+      throw Error(error.code(), message, field, error.value(), error.limit());
+    }
+    throw;
+  }
+}
+
 /// The strides that count, those of dims with several indices; of the others NumPy itself says this or that.
 Dims counted(const Dims& shape, Dims strides) {
   const bool empty = product(shape) == 0;
@@ -85,10 +105,12 @@ Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::hand
   if (bits(dst_.desc.dtype) < 8)
     dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
   Attributes how;
+  std::string divisor = "dst_scale";
   if (!attributes.is_none()) {
     const auto fields = nb::cast<nb::tuple>(attributes);
+    divisor = nb::cast<std::string>(fields[7]);
     how.src_scale = per_mask(fields[0], "scale", src_, dst_);
-    how.dst_scale = per_mask(fields[1], "dst_scale", src_, dst_);
+    how.dst_scale = per_mask(fields[1], divisor.c_str(), src_, dst_);
     how.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_);
     how.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_);
     how.mean = per_mask(fields[4], "mean", src_, dst_);
@@ -96,7 +118,7 @@ Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::hand
     how.padding = fields[6].is_none() ? Padding::keep()
                                       : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));
   }
-  plan_ = cpu::make_plan(src_.desc, dst_.desc, how);
+  plan_ = plan_with(src_, dst_, how, divisor);
   // What a new array holds must be known also where no element and no padding is written.
   const Layout& layout = dst_.desc.layout;
   fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 && bits(dst_.desc.dtype) >= 8 &&

@@ -53,13 +53,26 @@ nb::object without_gates(const Format& format) {
   return nb::str(text.c_str());
 }
 
+/// The dims that a file records hold even where `src` is another layout; dims= must agree.
+void check_recorded(const StoredTensor& stored, nb::handle dims) {
+  if (dims.is_none() || dims_of(dims, "dims") == *stored.dims) return;
+  const std::string given = join(dims_of(dims, "dims"), "x"), recorded = join(*stored.dims, "x");
+  throw Error(ErrorCode::invalid_argument,
+              "dims: " + given + " is given, and the file says that its tensor is " + recorded +
+                  (stored.layout ? " (" + escaped(stored.layout->text()) + ")" : std::string()),
+              "dims", given, recorded);
+}
+
 Planned planned(const StoredTensor& stored, nb::handle src, nb::handle dst, nb::handle dims,
                 const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes) {
   const int64_t item_bytes = std::max(1, stored.item_bits / 8);
   const Dims shape = stored.item_bits == 0 ? Dims{stored.byte_size} : stored.shape;
   nb::object said = nb::borrow(src), extents = nb::borrow(dims);
   if (said.is_none()) said = nb::str(stored.layout ? stored.layout->text().c_str() : "contiguous");
-  if (extents.is_none() && stored.dims) extents = tuple_of(*stored.dims);
+  if (stored.dims) {
+    check_recorded(stored, extents);
+    extents = tuple_of(*stored.dims);
+  }
   std::optional<Format::GateOrder> src_gates, dst_gates;
   if (!is_layout(said)) {
     const Format format = Format::parse(nb::cast<std::string>(said));

@@ -125,3 +125,16 @@ def test_orders_of_gates_that_are_no_layout(tmp_path, max_memory):
     convert("w.npy", "v.npy", "ldgoi;gates:iofc->ifco", "ldgoi")
     joined = relayout.permute_gates(relayout.load(tmp_path / "w.npy"), "iofc", "ifco", dim=1)
     assert np.array_equal(relayout.load(tmp_path / "v.npy").ravel(), joined.ravel())
+
+
+def test_dims_may_not_contradict_the_files(tmp_path):
+    x = np.arange(680, dtype=np.float32).reshape(2, 17, 5, 4)
+    blocked = relayout.convert(x, "nchw", "nChw8c")
+    relayout.save(tmp_path / "x.safetensors", blocked, name="w", layout="nChw8c", dims=x.shape)
+    for src in (None, "nChw8c"):
+        with pytest.raises(relayout.InvalidArgumentError, match="2x18x5x4 .* 2x17x5x4") as error:
+            relayout.convert_file(tmp_path / "x.safetensors", tmp_path / "y.npy", src, "nchw", dims=(2, 18, 5, 4))
+        assert error.value.field == "dims" and not (tmp_path / "y.npy").exists()
+        relayout.convert_file(tmp_path / "x.safetensors", tmp_path / "y.npy", src, "nchw", dims=x.shape, overwrite=True)
+        assert np.array_equal(relayout.load(tmp_path / "y.npy"), x)
+        (tmp_path / "y.npy").unlink()

@@ -275,3 +275,25 @@ def test_a_bmp_is_pixels(tmp_path, bits, top_down):
     assert (tensor.shape, tensor.layout, tensor.dims, tensor.dtype) == ((1, 3, 5, 3), "nhwc", (1, 3, 3, 5), "u8")
     planes = relayout.convert(tensor, tensor.layout, "nchw")
     assert np.array_equal(planes, pixels.transpose(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("bf16", [0x3F80, 0x4000, 0x4040]), ("f16", [0x3C00, 0x4000, 0x4200])])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_u2_of_either_byte_order_is_half_precision(tmp_path, dtype, bits, order):
+    x = np.array(bits, order + "u2")
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "x.npz", x=x)
+    for got in (relayout.load(tmp_path / "x.npy", dtype=dtype), relayout.load(tmp_path / "x.npz", "x", dtype=dtype),
+                relayout.open(tmp_path / "x.npy")[""].array(dtype)):
+        assert got.dtype.itemsize == 2 and got.astype(np.float32).tolist() == [1, 2, 3]
+
+
+def test_an_archive_may_be_empty(tmp_path):
+    relayout.save(tmp_path / "x.npz", {})
+    assert relayout.load(tmp_path / "x.npz") == {} and list(np.load(tmp_path / "x.npz").keys()) == []
+
+
+def test_what_cannot_be_saved_is_named(tmp_path):
+    with pytest.raises(relayout.UnsupportedError, match="tensor 'bad'.*complex64") as error:
+        relayout.save(tmp_path / "x.safetensors", {"good": np.zeros(3), "bad": np.zeros(3, np.complex64)})
+    assert error.value.field == "dtype" and not (tmp_path / "x.safetensors").exists()

@@ -88,7 +88,9 @@ AttributeTable<Compute> expand_attributes(const Attributes& a, const Dims& dims,
     const double src_scale = value(a.src_scale, i, 1);
     out.src_scale.push_back(static_cast<Compute>(src_scale));
     out.dst_scale.push_back(static_cast<Compute>(value(a.dst_scale, i, 1)));
-    out.subtracted.push_back(static_cast<Compute>(value(a.src_zero_point, i, 0) + value(a.mean, i, 0) / src_scale));
+    // Where there is no mean, nothing is divided by the scale, which may be 0.
+    const double mean = a.mean.values.empty() ? 0 : value(a.mean, i, 0) / src_scale;
+    out.subtracted.push_back(static_cast<Compute>(value(a.src_zero_point, i, 0) + mean));
     out.added.push_back(static_cast<Compute>(value(a.dst_zero_point, i, -0.0)));
   }
   return out;

@@ -135,8 +135,17 @@ def _explained(subject: Subject, failure: Failure, rest: Iterator[Case]) -> tupl
                                            "NaN, though not where it holds numbers, as if it were multiplied by 0")
     key = most_common(subject, [numbered, *_more_failures(subject, numbered, rest)])
     failure = shrink(subject, numbered, key)
-    found = None if key is None else next(explanations(subject, failure, key), None)
+    found = None if key is None else _of_same_arguments(subject, numbered, failure, key)
     return _at_fault(subject, failure, found), found
+
+
+def _of_same_arguments(subject: Subject, first: Failure, failure: Failure, key: str) -> Explanation | None:
+    """The explanation of the smallest failure that blames the arguments which the first one's does. In the smallest one
+    several arguments may hold the same values, and each of them may explain it."""
+    wanted = next(explanations(subject, first, key), None)
+    found = list(explanations(subject, failure, key))
+    same = (one for one in found if wanted is not None and one.misread == wanted.misread)
+    return next(same, found[0] if found else None)
 
 
 def _at_fault(subject: Subject, failure: Failure, found: Explanation | None) -> Failure:

@@ -9,6 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 
+def _again(kind: type, args: tuple[Any, ...], fields: dict[str, Any]) -> BaseException:
+    """An error from its parts, as pickle makes it in another process."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
+
+
 class NondeterministicError(AssertionError):
     """The function gives different results for the same contiguous arguments, so layouts cannot be judged."""
 
@@ -43,3 +50,6 @@ class LayoutError(AssertionError):
         self.explanation = explanation  # which misreading gives these values, or None
         self.notes = notes
         self.kind = kind  # "values", "shape", "type", "raised" or "gaps"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, dict(self.__dict__))

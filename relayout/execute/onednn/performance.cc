@@ -50,7 +50,7 @@ constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},
                                   {"jit", 0.95, 0.9},
                                   {"", 0.5, 0.5}};
 constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
-constexpr Share kRecurrent[] = {{"", 0.33, 0.8}};
+constexpr Share kRecurrent[] = {{"ref", 0.1, 0.8}, {"relayout", 0.4, 0.8}, {"", 0.33, 0.8}};
 /// The share that Winograd's transforms reach, by the size of tiles: of docs/lab/opaque-formats.md.
 constexpr double transforms_of(int tile) { return tile > 2 ? 0.22 : 0.49; }
 /// How many times as fast recurrent cells are with packed weights: the median of docs/lab/opaque-formats.md.

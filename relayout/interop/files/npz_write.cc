@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "relayout/core/error.h"
@@ -111,10 +112,20 @@ zip_source_t* source_of(zip_t* zip, const NewMember& member) {
   return zip_source_buffer_fragment(zip, pieces + (whole ? 1 : 0), whole ? 1 : 2, 0);
 }
 
+/// Bytes of an archive without members: the end of the directory alone.
+constexpr int64_t kEmptyArchive = 22;
+
 /// Has libzip write an archive of these members to `file`, and returns its size. If [begin, end) is not empty, the
 /// bytes of the only member are there already.
 int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t end, std::span<const NewMember> members,
                       const GoOn& go_on) {
+  if (members.empty()) {
+    // libzip writes none of these; NumPy does.
+    constexpr std::string_view kEnd("PK\5\6", 4);
+    std::ranges::fill(file.first(static_cast<std::size_t>(kEmptyArchive)), std::byte{0});
+    std::ranges::copy(std::as_bytes(std::span(kEnd)), file.begin());
+    return kEmptyArchive;
+  }
   Sink sink{.file = file, .staged_begin = begin, .staged_end = end, .go_on = go_on};
   for (const NewMember& next : members) sink.total += static_cast<int64_t>(next.head.size() + next.bytes.size());
   zip_error_init(&sink.error);
@@ -190,7 +201,7 @@ FilePlan plan_npz(const TensorSpec& spec) {
 void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors, bool overwrite,
                const GoOn& go_on) {
   std::vector<NewMember> members;
-  int64_t bound = 0;
+  int64_t bound = kEmptyArchive;
   for (const NamedTensor& tensor : tensors) {
     const std::span<const std::byte> bytes = checked_content(tensor, "npz: member");
     const NewMember& member = members.emplace_back(member_name(tensor.spec), npy_head(tensor.spec), bytes);

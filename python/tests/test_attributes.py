@@ -1,0 +1,34 @@
+"""Scales, zero points, means and deviations of convert(): a scale of zero, and what errors about them name."""
+import numpy as np
+import pytest
+import relayout
+
+
+@pytest.mark.parametrize("src", [np.float32, np.float64, np.uint8, np.int64])
+@pytest.mark.parametrize("dtype", [None, "f32", "f64", "u8", "bool", "f16"])
+def test_a_scale_of_zero_gives_the_zero_point(src, dtype):
+    x = np.full((2, 3, 4, 5), 3, src)
+    plain = relayout.convert(x, "nchw", "nhwc", dtype=dtype, scale=0)
+    assert np.array_equal(plain, np.zeros(plain.shape, plain.dtype))
+    moved = relayout.convert(x, "nchw", "nhwc", dtype=dtype, scale=0, dst_zero_point=1)
+    assert np.array_equal(moved, np.ones(moved.shape, moved.dtype))
+    channels = relayout.convert(x, "nchw", "nchw", dtype=dtype, scale=[0, 1, 1], zero_point=1)
+    expected = np.broadcast_to(np.array([0, 2, 2]).reshape(1, 3, 1, 1), x.shape).astype(channels.dtype)
+    assert np.array_equal(channels, expected)
+
+
+@pytest.mark.parametrize(("given", "field", "text"), [
+    ({"std": 0}, "std", "std is 0"), ({"dst_scale": 0}, "dst_scale", "dst_scale is 0"),
+    ({"std": [1, 2, 0]}, r"std[2]", r"std\[2\] is 0"), ({"std": [1, 2]}, "std", "^std of shape"),
+    ({"scale": 1e60}, "scale", "scale is 1e"), ({"zero_point": 256}, "zero_point", "zero_point is 256")])
+def test_errors_name_what_the_caller_gave(given, field, text):
+    x = np.zeros((1, 3, 2, 2), np.uint8)
+    with pytest.raises(relayout.InvalidArgumentError, match=text) as error:
+        relayout.convert(x, "nchw", "nhwc", dtype="f32", **given)
+    assert error.value.field == field and "src_" not in str(error.value)
+
+
+def test_padding_is_a_number_or_none():
+    for wrong in ("keep", [7]):
+        with pytest.raises(TypeError, match="padding is a number or None"):
+            relayout.convert(np.zeros((1, 3, 2, 2)), "nchw", "nChw8c", padding=wrong)
