@@ -142,7 +142,11 @@ def _bits(attributes: Optional[tuple]) -> Optional[bytes]:
 def _key(side: LayoutLike) -> Any:
     """What tells one side of a conversion from another: equal Layouts may have different expressions, dims before the
     views of these, and names of dims, and so arrays of different shapes."""
-    return (side, side._spelled, side.names) if isinstance(side, Layout) else side
+    if isinstance(side, str):
+        return side
+    if isinstance(side, Layout):
+        return side, side._spelled, side.names
+    raise TypeError(f"a layout is a layout expression or a Layout, not {side!r}")
 
 
 def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequence[int]], src_dtype: Any, dtype: Any,
@@ -234,6 +238,8 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     dense array (strides with gaps, an offset), it is the run of elements of the layout's memory. Errors: ParseError,
     InvalidArgumentError, BufferTooSmallError, NotInjectiveError, OverlapError, UnsupportedError.
     """
+    if isinstance(dtype, str) and dtype.startswith(">"):
+        dtype = np.dtype(dtype)
     numpy = type(x) is np.ndarray
     plain = (numpy and out is scale is dst_scale is zero_point is dst_zero_point is mean is std is dims is src_dtype is
              progress is None and type(padding) is int and padding == 0 and not beta)

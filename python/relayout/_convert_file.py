@@ -40,6 +40,8 @@ def convert_file(src_path: PathLike, dst_path: PathLike, src: Optional[LayoutLik
         max_memory = operator.index(max_memory)
         if max_memory < 1:
             raise InvalidArgumentError(f"max_memory is {max_memory} bytes", "max_memory", str(max_memory))
+    if dst is None:
+        raise TypeError("dst is a layout expression or a Layout, not None")
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, 0.0, padding)
     _native.convert_file(src_path, dst_path, src, dst, None if dims is None else tuple(dims),
                          None if src_dtype is None else name_of(src_dtype), None if dtype is None else name_of(dtype),

@@ -32,3 +32,20 @@ def test_padding_is_a_number_or_none():
     for wrong in ("keep", [7]):
         with pytest.raises(TypeError, match="padding is a number or None"):
             relayout.convert(np.zeros((1, 3, 2, 2)), "nchw", "nChw8c", padding=wrong)
+
+
+def test_layouts_are_expressions_or_layouts(tmp_path):
+    x = np.zeros((1, 3, 2, 2))
+    for sides in (("nchw", None), (None, "nhwc"), ("nchw", 5)):
+        with pytest.raises(TypeError, match="a layout is a layout expression or a Layout, not (None|5)"):
+            relayout.convert(x, *sides)
+    np.save(tmp_path / "x.npy", x)
+    with pytest.raises(TypeError, match="^dst is a layout expression"):
+        relayout.convert_file(tmp_path / "x.npy", tmp_path / "y.npy", None, None)
+
+
+def test_the_other_byte_order_is_a_type_by_its_code():
+    x = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+    for dtype in (">f4", np.dtype(">f4"), ">i2"):
+        got = relayout.convert(x, "nchw", "nhwc", dtype=dtype)
+        assert got.dtype == np.dtype(dtype) and np.array_equal(got, x.transpose(0, 2, 3, 1))

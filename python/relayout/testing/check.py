@@ -15,7 +15,7 @@ from .calls import Case, Outcome, Subject
 from .compare import Tolerance
 from .errors import LayoutError
 from .explain import Explanation, Failure, explanations, most_common
-from .paste import Pasted, verified_code
+from .paste import PLACE_OF_FUNCTION, Pasted, verified_code
 from .recipe import Recipe
 from .shrink import failure_of, shrink
 from .variants import chosen, recipes
@@ -223,7 +223,9 @@ def _message(subject: Subject, first: Failure, failure: Failure, found: Explanat
     explanation = found.text if found else "none of the usual misreadings gives these values"
     lines += [f"  explanation: {explanation}"]
     lines += [f"  note: {note}" for note in notes]
-    lines += [f"  first seen: {_where(subject, first)}", "", "  These lines fail by themselves:", ""]
+    heading = "  These lines fail by themselves:" if PLACE_OF_FUNCTION not in script else (
+        "  These lines fail by themselves once fn is your function, which is not found by its name:")
+    lines += [f"  first seen: {_where(subject, first)}", "", heading, ""]
     shown = [line if len(line) <= _WIDTH else line[:_WIDTH] + " ...  # the whole line is in the exception's `script`"
              for line in script.splitlines()]
     return "\n".join([*lines, *("    " + line for line in shown)])

@@ -41,6 +41,9 @@ class Pasted:
     is_verified: bool  # whether both did so when they were executed here
 
 
+PLACE_OF_FUNCTION = "# fn = ...  # put your function here"
+
+
 def verified_code(subject: Subject, failure: Failure) -> Pasted:
     """Lines that rebuild a failing call, executed before they are shown."""
     definition = function_code(subject.fn)
@@ -60,7 +63,7 @@ def _script(subject: Subject, imports: dict[str, None], lines: list[str], defini
     """A whole program that fails."""
     if definition is None:
         name = getattr(subject.fn, "__qualname__", type(subject.fn).__name__)
-        definition = [f"# fn = ...  # put your function here, {name}"]
+        definition = [f"{PLACE_OF_FUNCTION}, {name}"]
     given = {"rtol": subject.tolerance.rtol, "atol": subject.tolerance.atol}
     options = "".join(f"{key}={value!r}, " for key, value in given.items() if value is not None)
     imports = {**imports, "from relayout.testing import assert_as_if_contiguous": None}

@@ -222,27 +222,39 @@ def test_as_if_contiguous_with_torch() -> None:
         assert_as_if_contiguous(scribbles, torch.ones(3, 4)[:, :3])
 
 
-def by_anothers_strides(which: int, whose: int, count: int) -> Any:
-    """A sum of `count` arrays, one of which is read by the strides of another."""
+def by_anothers_strides(which: int, whose: int) -> Any:
+    """A sum of arrays, one of which is read by the strides of another."""
     def kernel(*args: np.ndarray) -> np.ndarray:
         misread = np.lib.stride_tricks.as_strided(args[which], args[which].shape, args[whose].strides)
         return sum((misread if i == which else x) for i, x in enumerate(args))
-    del count
     return kernel
 
 
 @pytest.mark.parametrize(("which", "whose", "count"), [(2, 0, 3), (1, 2, 3), (0, 1, 3), (0, 1, 2), (3, 1, 4)])
 def test_the_misread_argument_is_blamed_where_several_hold_the_same_values(which: int, whose: int, count: int) -> None:
     rng = np.random.default_rng(count)
-    error = error_of(by_anothers_strides(which, whose, count), *(rng.random((3, 4)) for _ in range(count)))
+    error = error_of(by_anothers_strides(which, whose), *(rng.random((3, 4)) for _ in range(count)))
     assert error.explanation == f"argument {which} is read as if it had the strides of argument {whose}"
     assert error.argument == (which,)
 
 
 def test_errors_travel_between_processes() -> None:
     rng = np.random.default_rng(1)
-    error = error_of(by_anothers_strides(1, 0, 2), rng.random((3, 4)), rng.random((3, 4)))
+    error = error_of(by_anothers_strides(1, 0), rng.random((3, 4)), rng.random((3, 4)))
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is LayoutError and str(again) == str(error)
     assert {name: repr(value) for name, value in vars(again).items()} == {
         name: repr(value) for name, value in vars(error).items()}
+
+
+class Misreader:
+    """A kernel that is no function: its lines cannot say where it comes from."""
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return load(x.ctypes.data, offsets_of(x.shape, dense(x.shape, x.itemsize)), x.dtype)
+
+
+def test_a_kernel_that_is_not_found_by_name_is_asked_for() -> None:
+    error = error_of(Misreader(), np.arange(12.0).reshape(3, 4))
+    assert "# fn = ..." in error.script and "once fn is your function" in str(error)
+    assert "These lines fail by themselves:" in str(error_of(scores, *(np.random.rand(2, 3, 4) for _ in range(2))))
