@@ -169,12 +169,12 @@ void random_attributes(std::mt19937_64& rng, Case& c) {
     };
   };
   Attributes& a = c.attributes;
-  // A scale may be 0 where nothing is divided by it.
-  const bool has_mean = one_in(rng, 4);
-  const auto scale_or_zero = [&] { return !has_mean && one_in(rng, 8) ? 0 : scale(); };
-  if (one_in(rng, 2)) a.src_scale = random_values(rng, dims, scale_or_zero);
+  if (one_in(rng, 2)) a.src_scale = random_values(rng, dims, scale);
   if (one_in(rng, 3)) a.dst_scale = random_values(rng, dims, scale);
-  if (has_mean) a.mean = random_values(rng, dims, fraction);
+  if (one_in(rng, 4)) a.mean = random_values(rng, dims, fraction);
+  // A scale may be 0 where nothing is divided by it. The cases that follow are drawn as if there were none of these.
+  std::mt19937_64 apart = rng;
+  if (a.mean.values.empty() && !a.src_scale.values.empty() && one_in(apart, 4)) a.src_scale.values.front() = 0;
   if (one_in(rng, 3)) a.src_zero_point = random_values(rng, dims, zero_point(c.src.dtype, false));
   if (one_in(rng, 3)) a.dst_zero_point = random_values(rng, dims, zero_point(c.dst.dtype, true));
   if (one_in(rng, 4)) a.beta = scale();

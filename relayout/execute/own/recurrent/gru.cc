@@ -14,6 +14,7 @@
 #include "relayout/cpu/threads.h"
 #include "relayout/execute/own/elementwise/lanes.h"
 #include "relayout/execute/own/kernels.h"
+#include "relayout/execute/own/numbers.h"
 #include "relayout/execute/own/recurrent/product.h"
 #include "relayout/execute/run/openmp.h"
 
@@ -47,10 +48,19 @@ struct Sizes {
 
 class GruExecutable : public Executable {
  public:
-  GruExecutable(const Sizes& sizes, int threads) : s_(sizes), threads_(threads) {}
+  GruExecutable(const Sizes& sizes, const OwnRequest& r) : s_(sizes), threads_(r.threads) {
+    for (const std::optional<Layout>& layout : r.layouts) starts_.push_back(layout ? layout->offset0() : 0);
+  }
 
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
-    for (int64_t d = 0; d < (s_.both() ? 2 : 1); ++d) run_direction(d, src, dst);
+    // Each operand where it begins; null where it is absent.
+    std::vector<const float*> from;
+    std::vector<float*> to;
+    for (std::size_t i = 0; i < src.size(); ++i)
+      from.push_back(src[i] ? static_cast<const float*>(src[i]) + starts_[i] : nullptr);
+    for (std::size_t i = 0; i < dst.size(); ++i)
+      to.push_back(dst[i] ? static_cast<float*>(dst[i]) + starts_[src.size() + i] : nullptr);
+    for (int64_t d = 0; d < (s_.both() ? 2 : 1); ++d) run_direction(d, from, to);
   }
 
  private:
@@ -62,17 +72,16 @@ class GruExecutable : public Executable {
     bool backwards, adds;
   };
 
-  void run_direction(int64_t d, std::span<const void* const> src, std::span<void* const> dst) const {
+  void run_direction(int64_t d, std::span<const float* const> src, std::span<float* const> dst) const {
     const auto source = [&](RnnSource i, int64_t size) {
-      const auto* at = static_cast<const float*>(src[i]);
-      return at ? at + d * size : nullptr;
+      return i < src.size() && src[i] ? src[i] + d * size : nullptr;
     };
     const bool concat = s_.direction == RnnDirection::bidirectional_concat;
-    const Direction of{.x = static_cast<const float*>(src[kLayer]),
+    const Direction of{.x = src[kLayer],
                        .weights_layer = source(kWeightsLayer, s_.in * s_.gates()),
                        .weights_iter = source(kWeightsIter, s_.out * s_.gates()),
                        .bias = source(kBias, (s_.lbr ? 4 : 3) * s_.out),
-                       .dst = static_cast<float*>(dst[0]) + (concat ? d * s_.out : 0),
+                       .dst = dst[0] + (concat ? d * s_.out : 0),
                        .dst_row = (concat ? 2 : 1) * s_.out,
                        .backwards = d == 1 || s_.direction == RnnDirection::right_to_left,
                        .adds = d == 1 && !concat};
@@ -92,7 +101,7 @@ class GruExecutable : public Executable {
         give(of, first + t, h.data());
       }
     }
-    if (dst.size() > 1 && dst[1]) std::copy_n(h.begin(), state, static_cast<float*>(dst[1]) + d * state);
+    if (dst.size() > 1 && dst[1]) std::copy_n(h.begin(), state, dst[1] + d * state);
   }
 
   /// gates = x Wl + b, for `count` times from `first` on.
@@ -189,6 +198,7 @@ class GruExecutable : public Executable {
 
   Sizes s_;
   int threads_;
+  std::vector<int64_t> starts_{};  // by operand: elements before its first
   const LaneTable<float>& lanes_ = vector_lanes();
   ProductFunction product_ = product_function();
 };
@@ -206,11 +216,11 @@ std::unique_ptr<Executable> make_gru(const OwnRequest& r) {
     const graph::TensorId id = is_src ? r.node.src[i] : r.node.dst[i - r.node.src.size()];
     if (id == kNone) continue;
     const graph::Tensor& tensor = r.graph.tensor(id);
-    if (tensor.dtype != DType::f32 || *r.layouts[i] != Layout::contiguous(tensor.dims)) return nullptr;
+    if (tensor.dtype != DType::f32 || !is_row_major(*r.layouts[i])) return nullptr;
   }
   const Sizes sizes{.times = x[0], .batch = x[1], .in = x[2], .out = weights[4], .lbr = lbr,
                     .direction = attributes.direction};
-  return std::make_unique<GruExecutable>(sizes, r.threads);
+  return std::make_unique<GruExecutable>(sizes, r);
 }
 
 }  // namespace relayout::execute
