@@ -39,8 +39,8 @@ const Reorder kReorders[] = {
     {"RGB to planes, 4 bytes", 0.3, "nhwc", "nchw", {1, 3, 32, 32}},
     {"pairs of channels, bytes", 0.1, "OIhw4i16o4i", "OIhw16i16o", {32, 32, 3, 3}, DType::s8},
     {"f32 to u8", 0.9, "ab", "ab", {64, 128}, DType::f32, DType::u8},
-    {"s8 to f32", 1.6, "ab", "ab", {64, 128}, DType::s8, DType::f32},
-    {"f32 to bf16, transposed", 0.5, "nchw", "nhwc", {1, 64, 8, 16}, DType::f32, DType::bf16},
+    {"s8 to f32", 1, "ab", "ab", {64, 128}, DType::s8, DType::f32},
+    {"f32 to bf16, transposed", 0.65, "nchw", "nhwc", {1, 64, 8, 16}, DType::f32, DType::bf16},
     {"u4 to u4, transposed", 0.45, "ab", "ba", {64, 64}, DType::u4},
     {"padding filled", 0.95, "nchw", "nChw16c", {1, 3, 16, 32}},
 };
