@@ -262,6 +262,15 @@ Layout read_layout(const JsonItem& copy, const Dims& dims) {
   if (copy["digits"].size() != static_cast<std::size_t>(dims.size())) {
     bad_item(copy["digits"].where, "are those of another number of dims than " + tensor + " has");
   }
+  // All layouts of nothing are equal, so digits that reach elements must be looked for.
+  for (int d = 0; d < dims.size(); ++d) {
+    const JsonItem digits = copy["digits"][static_cast<std::size_t>(d)];
+    const auto digit_list = digits.list();
+    const bool reaches =
+        std::ranges::none_of(digit_list, [](const JsonItem& digit) { return digit[std::size_t{0}].integer() == 0; });
+    if (dims[d] == 0 && !digit_list.empty() && reaches)
+      bad_item(digits.where, fmt::format("reach elements of dim {} of {}, which has none", d, tensor));
+  }
   try {
     const Layout out = layout_of(copy, dims);
     const std::string said = copy["layout"].text(), is = graph::expression_of(out, read_opaque(copy));
