@@ -3,8 +3,8 @@
 
     models.py FOLDER [--only NAMES] [--opset N] [--batch N] [--type f32|f16] [--small]
 
-Each becomes FOLDER/NAME.onnx. NAMES are joined by commas; all without. Needs PyPI's onnx, at most of opset 23 here, and
-NumPy; `scripts/install slow` puts both into build/onnx.
+Each becomes FOLDER/NAME.onnx. NAMES are joined by commas; without --only all models are written. The models are written
+for opsets 11 to 23. Needs PyPI's onnx and NumPy; `scripts/install slow` puts both into build/onnx.
 """
 import argparse
 import pathlib
