@@ -19,8 +19,8 @@ def entries(path):
 
 
 def told(result):
-    """Lines of standard error, but for what other work on the machine is to blame for."""
-    return [line for line in result.stderr.splitlines() if "could not be measured well" not in line]
+    """Lines of standard error."""
+    return result.stderr.splitlines()
 
 
 def write_relu(command):
@@ -115,7 +115,8 @@ def plan_unknown_implementations(command, costs):
         lines = file.read()
     name = re.compile(" [a-z][a-z0-9_+]*:[a-z0-9_:+]+(?= )")
     with open(command.path("implementations.txt"), "w") as file:
-        file.write(name.sub(lambda found: found[0] if found[0][1:] in best else " relayout:magic", lines))
+        # Analytic prices go by how a name begins, so that it does so still.
+        file.write(name.sub(lambda found: found[0] + ("" if found[0][1:] in best else ":magic"), lines))
     tuned = json.loads(command.ok("plan", model, "--threads", "1", "--tune", "--json", more_env=costs))
     failed = [one for one in tuned["policies"].values() if "magic" in one.get("problem", "")]
     assert failed and all("measured_us" not in one for one in failed) and tuned["measured_us"] > 0, tuned["policies"]
@@ -123,10 +124,10 @@ def plan_unknown_implementations(command, costs):
     # With measured costs these policies have no time either.
     policies = json.loads(command.ok(*measured, more_env=costs))["policies"]
     timeless = [one for one in policies.values() if one.get("predicted_us", 0) is None]
-    assert timeless and all("cannot be run as relayout:magic" in one["problem"] for one in timeless), policies
+    assert timeless and all("cannot be run as " in one["problem"] and ":magic" in one["problem"] for one in timeless), policies
     assert not re.search(r"\binf\b", command.ok(*measured[:-1], more_env=costs)), "infinity"
     with open(command.path("implementations.txt"), "w") as file:
-        file.write(name.sub(" relayout:magic", lines))
+        file.write(name.sub(lambda found: found[0] + ":magic", lines))
     result = command.run("plan", model, "--threads", "1", "--tune", more_env=costs)
     expect(result.returncode, 5, "no plan runs: " + result.stderr)
 
