@@ -36,6 +36,7 @@ python_test_packages=(numpy==2.4.6 ml_dtypes==0.6.0 pytest==9.2.0 hypothesis==6.
 python_slow_packages=(jax==0.10.2 jaxlib==0.10.2 pyopencl==2026.1.4)
 # The first with opset 28, the newest that is read.
 onnx_version=1.23.2
+onnxruntime_version=1.32.0
 # NVIDIA's pycute, which is a part of nvidia-cutlass, and tensor-layouts: what CuTe's algebra is compared with.
 cutlass_version=4.2.0.0
 tensor_layouts_version=0.3.2
@@ -102,13 +103,16 @@ install_fuzz_runtime() {
   fi
 }
 
-# Python's package onnx of this version, with ONNX's node tests, in a virtual environment of the project's own.
+# Python's packages onnx of this version, with ONNX's node tests, and onnxruntime, in a virtual environment of the
+# project's own.
 install_onnx() {
   local folder=$root/build/onnx
-  "$folder/bin/python3" -c "import onnx; assert onnx.__version__ == '$onnx_version'" 2>/dev/null && return
-  say "install: onnx $onnx_version from PyPI, in build/onnx"
+  "$folder/bin/python3" -c "import onnx, onnxruntime; assert onnx.__version__ == '$onnx_version'
+assert onnxruntime.__version__ == '$onnxruntime_version'" 2>/dev/null && return
+  say "install: onnx $onnx_version and onnxruntime $onnxruntime_version from PyPI, in build/onnx"
   python3 -m venv "$folder"
-  "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "onnx==$onnx_version" numpy
+  "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "onnx==$onnx_version" \
+    "onnxruntime==$onnxruntime_version" numpy
 }
 
 # The Python that the package is built and tested with: the system's, which has headers and Debian's packages.

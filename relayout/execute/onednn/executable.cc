@@ -2,11 +2,13 @@
 #include "relayout/execute/onednn/executable.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/post_ops.h"
 #include "relayout/execute/own/least_windows.h"
+#include "relayout/execute/own/padded_taps.h"
 #include "relayout/execute/own/padding.h"
 #include "relayout/execute/own/undefined_rows.h"
 #include "relayout/execute/run/aligned.h"
@@ -50,14 +52,17 @@ class PrimitiveExecutable : public Executable {
             {i - node.src.size(), cpu::make_plan({Layout::strided(dims, Dims(dims.size(), 0)), DType::f32}, to)});
       }
       // Zeros must be written to the padding afterwards if the primitive leaves it as it is (reference implementations
-      // and softmax) or writes other values there (those that compute over the padding, too).
-      const bool leaves_padding = is_reference(desc.impl_info_str()) || node.kind == graph::Kind::softmax || whole;
+      // and softmax) or writes other values there: those that compute over the padding, too, and products, where
+      // padding is multiplied by infinity and NaN.
+      const bool leaves_padding =
+          is_reference(desc.impl_info_str()) || node.kind == graph::Kind::softmax || whole || multiplies_padding(node);
       if (is_src || !layouts[i] || !leaves_padding) continue;
       paddings_.push_back({i - node.src.size(), ZeroPadding(*layouts[i], graph.tensor(operand(node, i)).dtype)});
     }
     if (!node.post_ops.empty()) add_post_ops(engine, graph, node, layouts);
     if (LeastWindows::concern(graph, node)) least_windows_.emplace(graph, node, *layouts[0], *layouts[1]);
     if (UndefinedRows::concern(graph, node)) undefined_rows_.emplace(graph, node, *layouts[0], *layouts[1]);
+    if (PaddedTaps::concern(graph, node)) padded_taps_.emplace(graph, node, *layouts[1], *layouts[node.src.size()]);
     add_scratchpad(desc.scratchpad_desc(), engine);
     for (int arg : unused_results(graph, node)) {
       add_own(arg, desc.query_md(dnnl::query::exec_arg_md, arg), engine);
@@ -92,6 +97,7 @@ class PrimitiveExecutable : public Executable {
     stream_.wait();
     if (undefined) undefined_rows_->run(src[0], dst[0]);
     if (least_windows_) least_windows_->run(src[0], dst[0]);
+    if (padded_taps_) padded_taps_->run(src[1], dst[0]);
     for (const auto& [i, padding] : paddings_) padding.run(dst[i]);
   }
 
@@ -112,6 +118,19 @@ class PrimitiveExecutable : public Executable {
       dnnl_memory_set_data_handle(memory.get(), static_cast<std::byte*>(data) + offset);
     }
   };
+
+  /// Whether an operand's padding may be multiplied by elements of another operand, or by a factor.
+  static bool multiplies_padding(const Node& node) {
+    switch (node.kind) {
+      case graph::Kind::convolution:
+      case graph::Kind::deconvolution:
+      case graph::Kind::inner_product:
+      case graph::Kind::matmul:
+      case graph::Kind::binary: return true;
+      case graph::Kind::eltwise: return !std::isfinite(node.as<graph::EltwiseAttributes>().alpha);
+      default: return false;
+    }
+  }
 
   /// Whether the library adds to a destination: backward cells add to the gradients of their weights and bias.
   static bool adds_to(const Node& node, std::size_t dst) {
@@ -215,6 +234,7 @@ class PrimitiveExecutable : public Executable {
   std::vector<std::pair<std::size_t, ZeroPadding>> paddings_{};
   std::optional<LeastWindows> least_windows_{};
   std::optional<UndefinedRows> undefined_rows_{};
+  std::optional<PaddedTaps> padded_taps_{};
   std::vector<std::pair<int, dnnl::memory>> own_{};
   dnnl::memory workspace_{}, scratchpad_{};
   Buffer own_scratchpad_{};

@@ -92,6 +92,9 @@ bool forgets_nan(const Graph& graph, const Node& node, std::string_view name) {
       return forgets_nan(attributes) || (logistic && is_reference(name));
     }
     case Kind::binary: return node.as<graph::BinaryAttributes>().algorithm >= BinaryAlgorithm::max;
+    case Kind::prelu:
+      // Positive elements times 0, times a slope that is infinity or NaN, are added to them.
+      return node.pass == graph::Pass::forward_inference;
     case Kind::reduction: return node.as<graph::ReductionAttributes>().algorithm <= graph::ReductionAlgorithm::min;
     case Kind::pooling: {
       // A window passes over NaN, a global pooling does not.

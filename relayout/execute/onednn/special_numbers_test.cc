@@ -35,6 +35,12 @@ TEST(OwnSpecialNumbers, Reduction) { check_special(Kind::reduction, 16, 6); }
 TEST(OwnSpecialNumbers, Softmax) { check_special(Kind::softmax, 12, 7); }
 TEST(OwnSpecialNumbers, LayerNormalization) { check_special(Kind::layer_normalization, 8, 8); }
 TEST(OwnSpecialNumbers, BatchNormalization) { check_special(Kind::batch_normalization, 8, 9); }
+/// Of products, infinity and NaN among the weights meet padding of the source, and zeros that pad channels.
+TEST(OwnSpecialNumbers, Convolution) { check_special(Kind::convolution, 24, 13); }
+TEST(OwnSpecialNumbers, Deconvolution) { check_special(Kind::deconvolution, 12, 15); }
+TEST(OwnSpecialNumbers, InnerProduct) { check_special(Kind::inner_product, 8, 16); }
+TEST(OwnSpecialNumbers, InnerProductBf16) { check_special(Kind::inner_product, 8, 19, DType::bf16); }
+TEST(OwnSpecialNumbers, Matmul) { check_special(Kind::matmul, 8, 17); }
 TEST(OwnSpecialNumbers, Concat) { check_special(Kind::concat, 6, 10); }
 
 TEST(OwnSpecialNumbers, Binary) {

@@ -1,6 +1,6 @@
 // Nodes that compute each element from those at the same index, as programs of element functions (elementwise/):
-// eltwise forward, binary and sum with their post-ops, in any layouts. Dims of extent 1 of a source repeat. What no
-// floating type computes is integers.cc's: integers of 64 bits, remainders and bits.
+// eltwise and prelu forward, binary and sum, with their post-ops, in any layouts. Dims of extent 1 of a source repeat.
+// What no floating type computes is integers.cc's: integers of 64 bits, remainders and bits.
 #include <algorithm>
 #include <numeric>
 
@@ -56,6 +56,9 @@ class ProgramMaker {
     const bool quotient = a.algorithm == BinaryAlgorithm::div && whole_;
     append({quotient ? lanes<T>().whole_quotient : lanes<T>().of(a.algorithm), {value(src[0]), value(src[1])}});
   }
+  void add(const graph::PreluAttributes&, const std::vector<int>& src) {
+    append({lanes<T>().prelu, {value(src[0]), value(src[1])}});
+  }
   /// ((s0 a0 + s1 a1) + s2 a2) + ...
   void add(const graph::SumAttributes& a, const std::vector<int>& src) {
     const auto scale = [&](std::size_t i) { return static_cast<T>(i < a.scales.size() ? a.scales[i] : 1); };
@@ -97,6 +100,7 @@ LaneProgram<T> program_of(const graph::Node& node, DType dtype) {
   std::iota(own.begin(), own.end(), 0);
   switch (node.kind) {
     case Kind::binary: maker.add(node.as<graph::BinaryAttributes>(), own); break;
+    case Kind::prelu: maker.add(node.as<graph::PreluAttributes>(), own); break;
     case Kind::sum: maker.add(node.as<graph::SumAttributes>(), own); break;
     default: maker.add(node.as<graph::EltwiseAttributes>(), own); break;
   }
@@ -116,8 +120,8 @@ std::unique_ptr<Executable> made(const OwnRequest& r) {
 
 std::unique_ptr<Executable> make_elementwise(const OwnRequest& r) {
   if (!r.node.forward()) return nullptr;
-  const bool alone = r.node.kind != Kind::sum && r.node.post_ops.empty();
-  const auto otherwise = [&] { return alone ? make_integers(r) : nullptr; };
+  const bool integers = r.node.kind == Kind::eltwise || r.node.kind == Kind::binary;
+  const auto otherwise = [&] { return integers && r.node.post_ops.empty() ? make_integers(r) : nullptr; };
   if (of_whole_numbers(r)) return otherwise();
   bool wide = needs_double(r.dst_tensor().dtype);
   if (!fits(r.dst_tensor().dtype)) return otherwise();

@@ -30,8 +30,8 @@ std::unique_ptr<graph::Executable> make_gather(const OwnRequest& request);
 std::unique_ptr<graph::Executable> make_reduction(const OwnRequest& request);
 /// resampling, forward and backward: f32, any layouts.
 std::unique_ptr<graph::Executable> make_resampling(const OwnRequest& request);
-/// eltwise (forward), binary and sum, with their post-ops: types of a byte or more, any layouts. Functions of integers
-/// of 64 bits are those of make_integers(), and there is no sum of them.
+/// eltwise and prelu (forward), binary and sum, with their post-ops: types of a byte or more, any layouts. Functions of
+/// integers of 64 bits are those of make_integers(), and there is no sum of them.
 std::unique_ptr<graph::Executable> make_elementwise(const OwnRequest& request);
 /// The derivatives of hardsigmoid and erf: f32, one layout without gaps.
 std::unique_ptr<graph::Executable> make_pointwise(const OwnRequest& request);

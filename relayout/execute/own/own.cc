@@ -54,6 +54,9 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::reduction: return OwnKernel{"relayout:reduction", make_reduction, !is_extreme(node)};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
     case Kind::binary: return OwnKernel{"relayout:binary", make_elementwise};
+    case Kind::prelu:
+      if (node.pass != graph::Pass::forward_inference) return std::nullopt;
+      return OwnKernel{"relayout:prelu", make_elementwise};
     case Kind::sum: return OwnKernel{"relayout:sum", make_elementwise};
     case Kind::eltwise: return OwnKernel{"relayout:eltwise", node.forward() ? make_elementwise : make_pointwise};
     case Kind::array: return OwnKernel{"relayout:array", make_array};

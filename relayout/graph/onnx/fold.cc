@@ -101,8 +101,9 @@ struct FoldArithmetic<double> {
 
 template <typename T>
 T folded_value(const Op& op, std::string_view operation, T a, T b) {
-  if (operation == "Min") return std::min(a, b);
-  if (operation == "Max") return std::max(a, b);
+  // A NaN stays one.
+  if (operation == "Min") return a != a || a < b ? a : b;
+  if (operation == "Max") return a != a || a > b ? a : b;
   if (operation == "Equal") return a == b;
   if (operation == "Less") return a < b;
   if (operation == "LessOrEqual") return a <= b;

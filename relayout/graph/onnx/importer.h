@@ -164,6 +164,8 @@ Value broadcast(Op& op, const Value& value, const Dims& dims);
 Value gather(Op& op, const Value& data, const Value& indices, int axis);
 /// alpha * x + beta.
 Value linear(Op& op, const Value& value, double alpha, double beta);
+/// factor * x, also where that is -0: nothing is added, while x + 0 is 0 for -0.
+Value multiplied(Op& op, const Value& value, double factor);
 /// condition ? a : b, element by element, with dims that repeat.
 Value select(Op& op, const Value& condition, const Value& a, const Value& b);
 /// The value in that type. Floating numbers become integers by truncation, integers narrower ones by their low bits.

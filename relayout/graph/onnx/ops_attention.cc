@@ -135,10 +135,10 @@ void attention(Op& op) {
   const AttentionBias bias = attention_bias(op, query.dtype, queries, keys, past);
   // Both sides are scaled by the root, so that products of 16 bits do not overflow.
   const Value turned = transpose(op, repeated_heads(op, key, heads), {0, 1, 3, 2});
-  const Value scores = product(op, linear(op, query, std::sqrt(scale), 0), linear(op, turned, std::sqrt(scale), 0));
+  const Value scores = product(op, multiplied(op, query, std::sqrt(scale)), multiplied(op, turned, std::sqrt(scale)));
   const double cap = op.number("softcap", 0);
   Value logits = scores;
-  if (cap > 0) logits = linear(op, eltwise(op, linear(op, scores, 1 / cap, 0), EltwiseAlgorithm::tanh), cap, 0);
+  if (cap > 0) logits = multiplied(op, eltwise(op, multiplied(op, scores, 1 / cap), EltwiseAlgorithm::tanh), cap);
   const Value capped = logits;
   if (bias.sum) logits = binary(op, logits, *bias.sum, BinaryAlgorithm::add);
   const int64_t precision = op.integer("softmax_precision", 0);

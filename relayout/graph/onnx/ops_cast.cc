@@ -120,8 +120,8 @@ void quantize_by_extremes(Op& op) {
   };
   const Value high = extreme(ReductionAlgorithm::max, BinaryAlgorithm::max),
               low = extreme(ReductionAlgorithm::min, BinaryAlgorithm::min);
-  const Value scale = linear(op, binary(op, high, low, BinaryAlgorithm::sub), 1.0 / 255, 0);
-  const Value start = linear(op, binary(op, low, scale, BinaryAlgorithm::div), -1, 0);
+  const Value scale = multiplied(op, binary(op, high, low, BinaryAlgorithm::sub), 1.0 / 255);
+  const Value start = multiplied(op, binary(op, low, scale, BinaryAlgorithm::div), -1);
   const Value zero = eltwise(op, eltwise(op, start, EltwiseAlgorithm::clip, 0, 255), EltwiseAlgorithm::round);
   const Value scaled = eltwise(op, binary(op, src, scale, BinaryAlgorithm::div), EltwiseAlgorithm::round);
   op.set(0, quantized(op, binary(op, scaled, zero, BinaryAlgorithm::add), DType::u8));

@@ -31,7 +31,7 @@ void reciprocal(Op& op) { apply(op, Algorithm::pow, 1, -1); }
 void selu(Op& op) {
   const Value out = op.add(
       Kind::eltwise, EltwiseAttributes{Algorithm::elu, op.number("alpha", 1.67326319217681884765625)}, {op.input(0)});
-  op.set(0, linear(op, out, op.number("gamma", 1.05070102214813232421875), 0));
+  op.set(0, multiplied(op, out, op.number("gamma", 1.05070102214813232421875)));
 }
 
 void gelu(Op& op) {
@@ -44,13 +44,15 @@ void neg(Op& op) {
   const Value& src = op.input(0);
   const Value minus_one = integer_constant({}, std::array<int64_t, 1>{-1}, src.dtype);
   const auto folded = fold_binary(op, src, minus_one, "Mul", src.dims);
-  op.set(0, folded ? *folded : linear(op, src, -1, 0));
+  op.set(0, folded ? *folded : multiplied(op, src, -1));
 }
 
 /// Clip. Its bounds are attributes before opset 11, and sources since.
 void clip(Op& op) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  std::array<double, 2> bounds = {op.number("min", -kLargest), op.number("max", kLargest)};
+  // The attributes' defaults are the largest f32; a source that is left out is no bound at all.
+  constexpr double kLargest = std::numeric_limits<float>::max(), kInfinity = std::numeric_limits<double>::infinity();
+  const double none = op.model.opset < 11 ? kLargest : kInfinity;
+  std::array<double, 2> bounds = {op.number("min", -none), op.number("max", none)};
   Value out = op.input(0);
   // By bound: whether it is computed at run time.
   std::array<bool, 2> open{};
@@ -70,7 +72,7 @@ void clip(Op& op) {
     return op.set(0, out);
   }
   bounds[0] = std::min(bounds[0], bounds[1]);
-  if (bounds[0] == 0 && bounds[1] >= kLargest) return apply(op, Algorithm::relu);
+  if (bounds[0] == 0 && bounds[1] == kInfinity) return apply(op, Algorithm::relu);
   apply(op, Algorithm::clip, bounds[0], bounds[1]);
 }
 
@@ -119,6 +121,12 @@ void power(Op& op) {
   }
 }
 
+/// Whether 1 / x is a normal number of f32, by which one may multiply instead of dividing by x.
+bool has_reciprocal(double x) {
+  using Limits = std::numeric_limits<float>;
+  return std::fabs(1 / x) >= Limits::min() && std::fabs(1 / x) <= Limits::max();
+}
+
 /// a op b as an elementwise function of one side, if the other side is a constant of one element. Nothing if no such
 /// function exists.
 std::optional<Value> with_scalar(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm) {
@@ -129,11 +137,11 @@ std::optional<Value> with_scalar(Op& op, const Value& a, const Value& b, BinaryA
   if (!scalar || !is_floating(other.dtype) || one.rank() > other.rank()) return std::nullopt;
   switch (algorithm) {
     case BinaryAlgorithm::add: return linear(op, other, 1, *scalar);
-    case BinaryAlgorithm::mul: return linear(op, other, *scalar, 0);
+    case BinaryAlgorithm::mul: return multiplied(op, other, *scalar);
     case BinaryAlgorithm::sub: return left ? linear(op, other, -1, *scalar) : linear(op, other, 1, -*scalar);
     case BinaryAlgorithm::div:
       if (left) return op.add(Kind::eltwise, EltwiseAttributes{Algorithm::pow, *scalar, -1}, {other});
-      return *scalar != 0 ? std::optional(linear(op, other, 1 / *scalar, 0)) : std::nullopt;
+      return has_reciprocal(*scalar) ? std::optional(multiplied(op, other, 1 / *scalar)) : std::nullopt;
     default: return std::nullopt;
   }
 }
@@ -175,15 +183,15 @@ void sum(Op& op) { op.set(0, sum_of(op, sources(op))); }
 
 void mean(Op& op) {
   const std::vector<Value> src = sources(op);
-  op.set(0, linear(op, sum_of(op, src), 1 / static_cast<double>(src.size()), 0));
+  op.set(0, multiplied(op, sum_of(op, src), 1 / static_cast<double>(src.size())));
 }
 
 /// alpha * elu(x / alpha) with elu's own factor 1, or alpha 0 without a difference for positive numbers.
 void celu(Op& op) {
   const double alpha = op.number("alpha", 1);
   if (alpha == 0) op.corrupt("alpha 0");
-  const Value inner = linear(op, op.input(0), 1 / alpha, 0);
-  const Value negative = linear(op, eltwise(op, inner, Algorithm::elu, 1), alpha, 0);
+  const Value inner = multiplied(op, op.input(0), 1 / alpha);
+  const Value negative = multiplied(op, eltwise(op, inner, Algorithm::elu, 1), alpha);
   op.set(0,
          select(op, binary(op, op.input(0), scalar(0, op.input(0).dtype), BinaryAlgorithm::gt), op.input(0), negative));
 }
@@ -191,7 +199,8 @@ void celu(Op& op) {
 void thresholded_relu(Op& op) {
   const Value& src = op.input(0);
   const Value limit = scalar(op.number("alpha", 1), src.dtype);
-  op.set(0, select(op, binary(op, src, limit, BinaryAlgorithm::le), scalar(0, src.dtype), src));
+  // 0 for NaN, as in ONNX's reference.
+  op.set(0, select(op, binary(op, src, limit, BinaryAlgorithm::gt), src, scalar(0, src.dtype)));
 }
 
 /// x + bias below -lambd, x - bias above lambd, 0 between.

@@ -63,7 +63,7 @@ struct LinearAttention {
       const Value now = at(key, t);
       if (corrects) added = times(binary(op, added, product(now, state), BinaryAlgorithm::sub), at(beta, t));
       state = binary(op, state, product(turned(now), added), BinaryAlgorithm::add);
-      out.push_back(linear(op, product(at(query, t), for_readers(state)), factor, 0));
+      out.push_back(multiplied(op, product(at(query, t), for_readers(state)), factor));
     }
     if (out.empty()) throw NotExpressible{"no steps"};
     const Value all = transpose(op, concat(op, out, 2), {0, 2, 1, 3});

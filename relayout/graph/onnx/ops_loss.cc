@@ -29,7 +29,7 @@ Value loss_of(Op& op, const Value& logarithms, const std::string& reduction) {
   }
   const Value picked = op.add(Kind::array, ArrayAttributes{.operation = ArrayOperation::gather_elements, .axis = 1},
                               {logarithms, reshape(op, classes, dims)});
-  Value loss = linear(op, reshape(op, picked, target.dims), -1, 0);
+  Value loss = multiplied(op, reshape(op, picked, target.dims), -1);
   std::optional<Value> weights;
   if (op.has(2)) weights = gather(op, op.input(2), classes, 0);
   if (ignores) {
@@ -42,7 +42,7 @@ Value loss_of(Op& op, const Value& logarithms, const std::string& reduction) {
   const Value sum = sum_of_all(op, loss);
   if (reduction == "sum") return sum;
   if (reduction != "mean") op.corrupt("reduction " + in_quotes(reduction));
-  if (!weights) return linear(op, sum, 1 / static_cast<double>(elements_of(target.dims)), 0);
+  if (!weights) return multiplied(op, sum, 1 / static_cast<double>(elements_of(target.dims)));
   return binary(op, sum, sum_of_all(op, *weights), BinaryAlgorithm::div);
 }
 

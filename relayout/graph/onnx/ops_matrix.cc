@@ -11,7 +11,7 @@ Value scaled(Op& op, const Value& value, double factor) {
   if (factor == 1) return value;
   const Value by = number_constant({}, std::array{factor}, value.dtype);
   if (const auto folded = fold_binary(op, value, by, "Mul", value.dims)) return *folded;
-  return linear(op, value, factor, 0);
+  return multiplied(op, value, factor);
 }
 
 /// Where `rows` is a tensor N C [D] [H] W that was flattened, takes the tensor before the flattening, so that the
@@ -51,7 +51,7 @@ void gemm(Op& op) {
   unflatten(op, &a, &b);
   Value out =
       op.add(Kind::inner_product, InnerProductAttributes{}, {a, b, own ? reshape(op, bias, {dims[1]}) : Value{}});
-  out = linear(op, out, alpha, 0);
+  out = multiplied(op, out, alpha);
   if (has_bias && !own) out = binary(op, out, bias, BinaryAlgorithm::add);
   op.set(0, out);
 }

@@ -134,6 +134,12 @@ void log_of_sum(Op& op) {
   op.set(0, eltwise(op, sum, EltwiseAlgorithm::log));
 }
 
+/// The largest number of a type that f32 holds, too.
+double largest_finite(DType dtype) {
+  if (dtype == DType::f16) return 65504;
+  return dtype == DType::bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();
+}
+
 /// ln of the sum of e^x, as m + ln of the sum of e^(x - m) with the largest x, so that no exponential overflows.
 void log_of_sum_of_exponentials(Op& op) {
   const Value& src = op.input(0);
@@ -143,8 +149,9 @@ void log_of_sum_of_exponentials(Op& op) {
     return op.set(0, eltwise(op, as_kept(op, sum_over(op, src, *axes), *axes), EltwiseAlgorithm::log));
   }
   // Where all are minus infinity, or one is infinity, the differences are NaN; a finite m avoids that.
-  const Value largest = eltwise(op, reduce(op, src, ReductionAlgorithm::max, *axes), EltwiseAlgorithm::clip,
-                                -std::numeric_limits<float>::max(), std::numeric_limits<float>::max());
+  const double bound = largest_finite(src.dtype);
+  const Value largest =
+      eltwise(op, reduce(op, src, ReductionAlgorithm::max, *axes), EltwiseAlgorithm::clip, -bound, bound);
   const Value shifted = eltwise(op, binary(op, src, largest, BinaryAlgorithm::sub), EltwiseAlgorithm::exp);
   const Value log = eltwise(op, reduce(op, shifted, ReductionAlgorithm::sum, *axes), EltwiseAlgorithm::log);
   op.set(0, as_kept(op, binary(op, log, largest, BinaryAlgorithm::add), *axes));

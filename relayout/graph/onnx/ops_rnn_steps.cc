@@ -138,8 +138,8 @@ Value recurrent_activation(Op& op, const Value& value, std::size_t which) {
   if (f.name == "affine") return with(EltwiseAlgorithm::linear, f.alpha.value_or(1), f.beta.value_or(0));
   if (f.name == "hardsigmoid") return with(EltwiseAlgorithm::hardsigmoid, f.alpha.value_or(0.2), f.beta.value_or(0.5));
   if (f.name == "scaledtanh") {
-    const Value inner = linear(op, value, f.beta.value_or(1), 0);
-    return linear(op, eltwise(op, inner, EltwiseAlgorithm::tanh), f.alpha.value_or(1), 0);
+    const Value inner = multiplied(op, value, f.beta.value_or(1));
+    return multiplied(op, eltwise(op, inner, EltwiseAlgorithm::tanh), f.alpha.value_or(1));
   }
   throw NotExpressible{"the activation " + in_quotes(f.name)};
 }

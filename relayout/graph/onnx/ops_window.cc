@@ -251,7 +251,7 @@ void lp_pool(Op& op) {
   const Value magnitudes = eltwise(op, src, EltwiseAlgorithm::abs);
   const Value powers = p == 1 ? magnitudes : eltwise(op, magnitudes, EltwiseAlgorithm::pow, 1, p);
   const Value mean = pooled(op, powers, window, PoolingAlgorithm::average_include_padding);
-  const Value sum = linear(op, mean, static_cast<double>(elements_of(window.kernel)), 0);
+  const Value sum = multiplied(op, mean, static_cast<double>(elements_of(window.kernel)));
   op.set(0, p == 1 ? sum : eltwise(op, sum, EltwiseAlgorithm::pow, 1, 1 / p));
 }
 

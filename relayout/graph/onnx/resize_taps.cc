@@ -65,6 +65,17 @@ struct AllTaps {
   std::vector<double> weights{};
 };
 
+/// Lets the taps of one element that have no weight share another's element and weight, by halves, so that the sum does
+/// not change: 0 times infinity would be NaN.
+void share_weight(std::span<int64_t> indices, std::span<double> weights) {
+  const auto most = std::ranges::max_element(weights, {}, [](double weight) { return std::abs(weight); });
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    if (weights[k] != 0) continue;
+    weights[k] = *most /= 2;
+    indices[k] = indices[static_cast<std::size_t>(most - weights.begin())];
+  }
+}
+
 AllTaps all_taps(const ResizeExtents& e, const ResizeForm& form, std::vector<int64_t>& outside) {
   AllTaps out;
   for (int64_t i = 0; i < e.dst; ++i) {
@@ -82,6 +93,8 @@ AllTaps all_taps(const ResizeExtents& e, const ResizeForm& form, std::vector<int
       out.indices.push_back(std::clamp<int64_t>(index, 0, e.src - 1));
     }
     for (const double weight : taps.weights) out.weights.push_back(sum == 0 ? 0 : weight / sum);
+    const std::size_t first = out.weights.size() - taps.weights.size();
+    share_weight(std::span(out.indices).subspan(first), std::span(out.weights).subspan(first));
   }
   return out;
 }

@@ -156,6 +156,8 @@ Value linear(Op& op, const Value& value, double alpha, double beta) {
   return op.add(Kind::eltwise, EltwiseAttributes{EltwiseAlgorithm::linear, alpha, beta}, {value});
 }
 
+Value multiplied(Op& op, const Value& value, double factor) { return linear(op, value, factor, -0.0); }
+
 Dims broadcast_dims(const Op& op, const Dims& a, const Dims& b) {
   Dims dims(std::max(a.size(), b.size()), 1);
   for (int d = 1; d <= dims.size(); ++d) {

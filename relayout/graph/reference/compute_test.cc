@@ -25,6 +25,15 @@ TEST(Reference, Convolution) {
       {1 * 4, 2 * 3 + 3 * 4, 4 * 2 + 7 * 4, 5 * 1 + 6 * 2 + 8 * 3 + 9 * 4});
 }
 
+TEST(Reference, PaddingTimesInfinityIsNaN) {
+  // A kernel of 3 whose last weight is infinity, for the second of two channels: its last window ends in padding.
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::pair<Dims, Values> x{{1, 1, 3}, {1, 2, 3}}, w{{2, 1, 3}, {1, 1, 1, 1, 1, infinity}};
+  const Values y = run(Kind::convolution, ConvolutionAttributes{.pads_begin = {1}, .pads_end = {1}}, {x, w}, {1, 2, 3});
+  EXPECT_EQ(Values(y.begin(), y.end() - 1), (Values{3, 6, 5, infinity, infinity}));
+  EXPECT_TRUE(std::isnan(y.back()));
+}
+
 TEST(Reference, ConvolutionGroupsAndDilation) {
   // Two groups of one channel, kernel 2 with a dilation of 2: y = x0 + 10 * x2.
   const std::pair<Dims, Values> x{{1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}, w{{2, 1, 1, 2}, {1, 10, 2, 20}};

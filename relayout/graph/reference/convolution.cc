@@ -7,6 +7,7 @@
 // and each pass is a sum over all such triples into one of the three. A deconvolution has large and small exchanged,
 // and the channels in its weights with them.
 #include <algorithm>
+#include <cmath>
 
 #include "relayout/core/error.h"
 #include "relayout/graph/reference/evaluation.h"
@@ -138,6 +139,29 @@ void add_to_small(const Geometry& g, const double* large, const double* weights,
   });
 }
 
+/// The padding of the large image is zeros, and a weight of infinity or NaN times zero is NaN.
+void add_padding(const Geometry& g, const double* weights, double* small) {
+  const auto meets = [](const Spatial& s, int64_t k, int64_t at) {
+    const auto [first, last] = s.range(k);
+    return at >= first && at < last;
+  };
+  const int64_t kernel = g.kernel(), plane = g.small_plane();
+  for (int64_t w = 0; w < g.groups * g.small_channels * g.large_channels * kernel; ++w) {
+    if (std::isfinite(weights[w])) continue;
+    const int64_t k = w % kernel, channel = w / (kernel * g.large_channels);
+    for (int64_t i = 0; i < plane; ++i) {
+      if (meets(g.d, k / (g.h.kernel * g.w.kernel), i / (g.h.small * g.w.small)) &&
+          meets(g.h, k / g.w.kernel % g.h.kernel, i / g.w.small % g.h.small) &&
+          meets(g.w, k % g.w.kernel, i % g.w.small)) {
+        continue;
+      }
+      for (int64_t n = 0; n < g.batch; ++n) {
+        small[(n * g.groups * g.small_channels + channel) * plane + i] += weights[w] * 0;
+      }
+    }
+  }
+}
+
 void add_to_large(const Geometry& g, const double* small, const double* weights, double* large) {
   const int64_t step = g.w.stride;
   each_row(g, [&](const ProductRow& row) {
@@ -176,7 +200,9 @@ void add_to_bias(const Dims& dims, const double* diff_dst, double* diff_bias) {
 void convolution(const Evaluation& e) {
   const auto& a = e.node.as<ConvolutionAttributes>();
   if (e.node.forward()) {
-    add_to_small(geometry(a, e.dst_dims(0), e.src_dims(0), e.src_dims(1), false), e.in(0), e.in(1), e.out(0));
+    const Geometry g = geometry(a, e.dst_dims(0), e.src_dims(0), e.src_dims(1), false);
+    add_to_small(g, e.in(0), e.in(1), e.out(0));
+    add_padding(g, e.in(1), e.out(0));
     if (e.has_src(2)) add_bias(e.dst_dims(0), e.in(2), e.out(0));
   } else if (e.node.pass == Pass::backward_data) {
     add_to_large(geometry(a, e.src_dims(0), e.dst_dims(0), e.src_dims(1), false), e.in(0), e.in(1), e.out(0));

@@ -15,7 +15,8 @@ void reorder(const Evaluation& e) {
   const bool bounded = by_f32 && is_integer(to) && bits(to) == 32;
   const double high = to == DType::s32 ? 2147483520.0 : 4294967040.0;
   for (int64_t i = 0; i < count(e.dst_dims(0)); ++i) {
-    const double value = e.in(0)[i] * a.scale + a.shift;
+    const double scaled = e.in(0)[i] * a.scale;
+    const double value = a.shift == 0 ? scaled : scaled + a.shift;  // -0 + 0 is 0
     e.out(0)[i] = bounded && value > high ? high : value;
   }
 }

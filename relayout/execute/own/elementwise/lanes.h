@@ -23,6 +23,8 @@ struct LaneTable {
   LaneFunction<T> whole_quotient = nullptr;
   /// src[0] + alpha * src[1].
   LaneFunction<T> add_scaled = nullptr;
+  /// src[0] where that is larger than 0, else src[0] * src[1]: Kind::prelu.
+  LaneFunction<T> prelu = nullptr;
   /// alpha / src[0]: EltwiseAlgorithm::pow to the power of -1.
   LaneFunction<T> reciprocal = nullptr;
   /// Whether one of n values is at most `limit`.

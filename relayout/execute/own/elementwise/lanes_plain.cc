@@ -109,6 +109,7 @@ struct Functions {
   static T fmod(T a, T b, T) { return std::fmod(a, b); }
   static T power(T a, T b, T) { return std::pow(a, b); }
   static T whole_quotient(T a, T b, T) { return b == 0 ? 0 : std::trunc(a / b); }
+  static T prelu(T a, T b, T) { return a > 0 ? a : a * b; }
   static T add_scaled(T a, T b, T alpha) { return a + alpha * b; }
 };
 
@@ -201,6 +202,7 @@ void add_binary(LaneTable<T>& out) {
   out.of(B::logical_xor) = binary<T, F::logical_xor>;
   out.whole_quotient = binary<T, F::whole_quotient>;
   out.add_scaled = binary<T, F::add_scaled>;
+  out.prelu = binary<T, F::prelu>;
   out.any_at_most = any_of_at_most<T>;
   out.all_below = all_are_below<T>;
 }

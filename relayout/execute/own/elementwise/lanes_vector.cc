@@ -129,6 +129,7 @@ RELAYOUT_BINARY(LtOf, hn::IfThenElseZero(hn::Lt(a, b), set(1)));
 RELAYOUT_BINARY(EqOf, hn::IfThenElseZero(hn::Eq(a, b), set(1)));
 RELAYOUT_BINARY(NeOf, hn::IfThenZeroElse(hn::Eq(a, b), set(1)));
 RELAYOUT_BINARY(WholeQuotient, hn::IfThenZeroElse(hn::Eq(b, set(0)), hn::Trunc(hn::Div(a, b))));
+RELAYOUT_BINARY(Prelu, hn::IfThenElse(hn::Gt(a, set(0)), a, hn::Mul(a, b)));
 RELAYOUT_BINARY(AddScaled, hn::MulAdd(alpha, b, a));
 #undef RELAYOUT_BINARY
 
@@ -232,6 +233,7 @@ LaneTable<float> make_table() {
   out.of(B::ne) = run<NeOf>;
   out.whole_quotient = run<WholeQuotient>;
   out.add_scaled = run<AddScaled>;
+  out.prelu = run<Prelu>;
   out.any_at_most = any_at_most;
   out.all_below = all_below;
   return out;
