@@ -38,6 +38,8 @@
 #include "relayout/graph/optimize/primitive_choices.h"
 #include "relayout/graph/passes/backward.h"
 #include "relayout/graph/passes/fuse.h"
+#include "relayout/graph/passes/multiply_bytes.h"
+#include "relayout/graph/passes/prepare.h"
 #include "relayout/graph/passes/simplify.h"
 #include "relayout/graph/passes/widen.h"
 #include "relayout/graph/plan/backend.h"

@@ -11,8 +11,7 @@
 #include "relayout/execute/run/execute.h"
 #include "relayout/graph/models/models.h"
 #include "relayout/graph/passes/backward.h"
-#include "relayout/graph/passes/fuse.h"
-#include "relayout/graph/passes/simplify.h"
+#include "relayout/graph/passes/prepare.h"
 
 namespace relayout::tools {
 namespace {
@@ -128,10 +127,9 @@ Graph graph_of(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays) {
   return std::move(model.graph);
 }
 
-/// Makes nodes compute in f32 whose types the backend lacks. Without such types no backend is asked for.
-graph::Widened widened_by_backend(Graph& graph) {
+graph::Widened prepared(Graph& graph) {
   const std::unique_ptr<graph::Backend> backend = execute::has_onednn() ? make_backend(0) : nullptr;
-  return graph::widen(graph, [&](const Graph& g, graph::NodeId node) {
+  return graph::prepare(graph, [&](const Graph& g, graph::NodeId node) {
     return backend == nullptr || graph::has_implementation(*backend, g, node);
   });
 }
@@ -166,11 +164,9 @@ Graph load_model(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays, gr
   if (flags.training == kTrainingStep) {
     from_data([&] { graph::append_training(graph); });
   } else {
-    from_data([&] { graph::simplify(graph); });
-    const graph::Widened changed = widened_by_backend(graph);
-    if (changed.nodes > 0) from_data([&] { graph::simplify(graph); });
+    graph::Widened changed;
+    from_data([&] { changed = prepared(graph); });
     if (widened != nullptr) *widened = changed;
-    from_data([&] { graph::fuse(graph); });
     std::ranges::for_each(graph.inputs, row_major);
     std::ranges::for_each(graph.outputs, row_major);
   }

@@ -195,15 +195,10 @@ class PlannedModel {
     graph::OnnxModel read = read_model(path, options);
     warnings_ = std::move(read.warnings);
     graph_ = std::move(read.graph);
-    graph::simplify(graph_);
     const auto backend = execute::onednn_backend();
-    const graph::Widened widened = graph::widen(
+    const graph::Widened widened = graph::prepare(
         graph_, [&](const graph::Graph& g, graph::NodeId n) { return graph::has_implementation(*backend, g, n); });
-    if (widened.nodes > 0) {
-      graph::simplify(graph_);
-      warnings_.push_back(text_of(widened, backend->name()));
-    }
-    graph::fuse(graph_);
+    if (widened.nodes > 0) warnings_.push_back(text_of(widened, backend->name()));
     const execute::Calibrated machine =
         known ? execute::calibrate(*backend, {.known = known}) : measured_machine(*backend, work);
     if (machine.unreliable)

@@ -45,6 +45,8 @@ struct CheckOptions {
   double relative = 2e-6;
   /// Whether floating sources also have NaN, infinities, the least numbers and -0.
   bool special = false;
+  /// Whether integer results must be equal; else they may differ by 1.
+  bool exact = false;
   /// The range of values of single sources, by operand.
   std::map<std::size_t, std::pair<double, double>> ranges{};
   /// The values of sources that are not random, by operand.

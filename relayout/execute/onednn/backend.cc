@@ -11,6 +11,7 @@
 #include "relayout/execute/onednn/post_ops.h"
 #include "relayout/execute/own/own.h"
 #include "relayout/execute/own/post_ops.h"
+#include "relayout/execute/own/widened.h"
 #include "relayout/execute/run/openmp.h"
 #include "relayout/graph/ir/ops.h"
 #include "relayout/graph/ir/post_ops.h"
@@ -30,24 +31,6 @@ using graph::NodeId;
 namespace {
 
 using Opaques = std::vector<std::optional<graph::Opaque>>;
-
-/// Whether a source may have an opaque format. Only constants may, because they are reordered once.
-bool may_be_opaque(const Graph& graph, const Node& node, std::size_t i) {
-  return i < node.src.size() && node.pass == graph::Pass::forward_inference && graph.tensor(node.src[i]).constant();
-}
-
-/// Whether the library is also asked for Winograd's algorithm: for convolutions whose kernel meets neighbouring
-/// elements and moves by one, and whose weights are transformed once. The transform has fractions, which weights of
-/// bytes would lose: oneDNN's kernel for bytes differs by percents of the scale (docs/lab/opaque-formats.md).
-bool may_use_winograd(const Graph& graph, const Node& node) {
-  if (node.kind != graph::Kind::convolution || !may_be_opaque(graph, node, 1)) return false;
-  const graph::Tensor& weights = graph.tensor(node.src[1]);
-  const int spatial = graph.tensor(node.src[0]).dims.size() - 2;
-  const graph::ConvolutionAttributes a = filled(node.as<graph::ConvolutionAttributes>(), spatial);
-  const auto is_one = [](int64_t value) { return value == 1; };
-  return is_floating(weights.dtype) && std::ranges::all_of(a.strides, is_one) &&
-         std::ranges::all_of(a.dilations, is_one) && !is_one(weights.dims.back());
-}
 
 /// The token of a descriptor that no layout describes; nothing if weights would lose values in it.
 std::optional<graph::Opaque> opaque_of(const dnnl::memory::desc& desc, const std::string& backend) {
@@ -137,6 +120,10 @@ class OneDnnBackend : public Backend {
         add(out, std::move(each));
       }
     }
+    if (multiplies_bytes(graph, node)) {
+      for (Implementation& each : widened(implementations(in_f32(graph, node), 0, src, dst, nullptr)))
+        add(out, std::move(each));
+    }
     add_whole(graph, node, forward, out);
     for (Implementation& own : own_implementations(graph, node, requests)) add(out, std::move(own));
     std::stable_partition(out.begin(), out.end(), [](const Implementation& i) { return !i.reference; });
@@ -159,6 +146,10 @@ class OneDnnBackend : public Backend {
       const Graph apart = written_apart(graph, node);
       return make_with_post_ops(make(apart, 0, without_post_ops(node, implementation), nullptr, nullptr), graph, node,
                                 implementation, threads_);
+    }
+    if (is_widened(implementation)) {
+      return make_widened(make(in_f32(graph, node), 0, narrowed_name(implementation), nullptr, nullptr), graph, node,
+                          implementation, threads_);
     }
     const Found found = find(graph, node, implementation, forward_implementation);
     if (!found) {
@@ -294,6 +285,7 @@ class OneDnnBackend : public Backend {
     if (post_ops && !has_post_ops_behind(node)) return false;
     Maker maker{engine_, {}};
     maker.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (src_zero_point(node) != 0) set_src_zero_point(maker.attr, static_cast<int>(src_zero_point(node)));
     Found hint;
     if (!node.forward() && node.hint != kNone) {
       hint = find_hint(graph, node.hint, forward);

@@ -18,9 +18,7 @@ bool has_type(DType dtype) {
     return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & static_cast<unsigned>(isa)) ==
            static_cast<unsigned>(isa);
   };
-  if (dtype == DType::bf16) return has(dnnl::cpu_isa::avx512_core);
-  // Elsewhere sums of products of bytes saturate in 16 bits.
-  return !is_integer(dtype) || has(dnnl::cpu_isa::avx512_core_vnni);
+  return dtype != DType::bf16 || has(dnnl::cpu_isa::avx512_core);
 }
 
 /// Random nodes of one kind, each checked: so many in the slow tier, and the first half of them otherwise.

@@ -74,8 +74,12 @@ class PrimitiveExecutable : public Executable {
         continue;
       }
       add_own(missing.arg, missing.desc, engine);
-      std::fill_n(static_cast<float*>(own_.back().second.get_data_handle()), missing.desc.get_size() / sizeof(float),
-                  missing.value);
+      const std::size_t count = missing.desc.get_size() / sizeof(float);
+      void* elements = own_.back().second.get_data_handle();
+      if (missing.arg & DNNL_ARG_ATTR_ZERO_POINTS)
+        std::fill_n(static_cast<int32_t*>(elements), count, static_cast<int32_t>(missing.value));
+      else
+        std::fill_n(static_cast<float*>(elements), count, missing.value);
     }
     add_workspace(desc, engine, forward);
   }

@@ -28,8 +28,31 @@ bool any_with_gaps(const Layouts& layouts) {
 /// Whether the layout of a recurrent cell's data has the batch outermost.
 bool is_ntc(const Layout& layout) { return layout.ndims() == 3 && layout == Format::parse("ntc").bind(layout.dims()); }
 
-/// Whether a kernel's name says that it uses instructions without VNNI.
-bool is_without_vnni(std::string_view name) { return name.ends_with(":avx2") || name.ends_with(":sse41"); }
+/// Whether the library may use instructions that add products of bytes exactly (VNNI).
+bool has_vnni() {
+  const auto has = [](dnnl::cpu_isa isa) {  // one bit an extension
+    const auto bits = static_cast<unsigned>(isa);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+  };
+  return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);
+}
+
+/// Whether an implementation adds two products of bytes in 16 bits, which saturate: all that are no reference and use
+/// no VNNI.
+bool saturates(const Graph& graph, const Node& node, std::string_view name) {
+  if (!is_integer(graph.tensor(node.src[0]).dtype) || is_reference(name)) return false;
+  return name.ends_with(":avx2") || name.ends_with(":sse41") || name.ends_with(":avx512_core") || !has_vnni();
+}
+
+/// Whether a kernel of bytes cannot be generated, because it would have to round between groups of several channels.
+bool cannot_round(const Graph& graph, const Node& node, std::string_view name) {
+  const auto& attributes = node.as<graph::ConvolutionAttributes>();
+  if (!name.starts_with("jit_int8") || attributes.groups == 1 || graph.tensor(node.src[1]).dims[1] == 1) return false;
+  return std::ranges::any_of(node.post_ops, [](const graph::PostOp& op) {
+    const auto* eltwise = std::get_if<graph::EltwiseAttributes>(&op.function);
+    return eltwise && eltwise->algorithm == EltwiseAlgorithm::round;
+  });
+}
 
 /// Whether post-ops read a source of the destination's dims.
 bool reads_whole(const Graph& graph, const Node& node) {
@@ -134,15 +157,18 @@ bool is_faulty_rnn(const Node& node, std::string_view name, const Layouts& layou
 bool is_faulty(const Graph& graph, const Node& node, std::string_view name, const Layouts& layouts) {
   switch (node.kind) {
     case Kind::convolution:
-      // Without VNNI, kernels add two products of bytes in 16 bits, which saturate.
-      // Channels last, by a general product of matrices, post-ops read a source of the destination's dims wrongly.
-      return (is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name)) ||
+      // By a general product of matrices, channels last, post-ops read a source of the destination's dims wrongly. Sums
+      // of bytes with a zero point are wrong at the border, and halves behind them are rounded to odd numbers.
+      if (name.find("gemm") == std::string_view::npos)
+        return saturates(graph, node, name) || cannot_round(graph, node, name);
+      return is_integer(graph.tensor(node.src[0]).dtype) ||
              (name.find("gemm:") != std::string_view::npos && reads_whole(graph, node));
     case Kind::deconvolution:
-      // Products of bytes saturate as for convolution. The bias is added as if the destination were dense, and beyond
-      // its end.
-      return any_with_gaps(layouts) || (is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name));
-    case Kind::matmul: return name.starts_with("gemm") && has_short_rows(*layouts.back());
+      // The bias is added as if the destination were dense, and beyond its end.
+      return any_with_gaps(layouts) || saturates(graph, node, name);
+    case Kind::inner_product: return saturates(graph, node, name);
+    case Kind::matmul:
+      return saturates(graph, node, name) || (name.starts_with("gemm") && has_short_rows(*layouts.back()));
     case Kind::layer_normalization:
       // Statistics are laid out by the strides of the data, and padding of a normalized dim counts as elements.
       // Backward, all data are taken to have one layout.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relayout/core/view.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
 
@@ -185,6 +186,20 @@ std::vector<Layouts> attempts_for(const Graph& graph, const Node& node, const La
     }
   }
   return out;
+}
+
+bool may_be_opaque(const Graph& graph, const Node& node, std::size_t i) {
+  return i < node.src.size() && node.pass == graph::Pass::forward_inference && graph.tensor(node.src[i]).constant();
+}
+
+bool may_use_winograd(const Graph& graph, const Node& node) {
+  if (node.kind != graph::Kind::convolution || !may_be_opaque(graph, node, 1)) return false;
+  const graph::Tensor& weights = graph.tensor(node.src[1]);
+  const int spatial = graph.tensor(node.src[0]).dims.size() - 2;
+  const graph::ConvolutionAttributes a = filled(node.as<graph::ConvolutionAttributes>(), spatial);
+  const auto is_one = [](int64_t value) { return value == 1; };
+  return is_floating(weights.dtype) && std::ranges::all_of(a.strides, is_one) &&
+         std::ranges::all_of(a.dilations, is_one) && !is_one(weights.dims.back());
 }
 
 bool takes_whole(const Node& node, const Layouts& layouts) {

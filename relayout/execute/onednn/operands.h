@@ -34,6 +34,13 @@ std::vector<Layouts> attempts_for(const graph::Graph& graph, const graph::Node& 
 std::optional<OperandDescs> descriptors(const graph::Graph& graph, const graph::Node& node, const Layouts& attempt,
                                         bool whole = false);
 
+/// Whether a source may have an opaque format. Only constants may, because they are reordered once.
+bool may_be_opaque(const graph::Graph& graph, const graph::Node& node, std::size_t i);
+/// Whether the library is also asked for Winograd's algorithm: for convolutions whose kernel meets neighbouring
+/// elements and moves by one, and whose weights are transformed once. The transform has fractions, which weights of
+/// bytes would lose: oneDNN's kernel for bytes differs by percents of the scale (docs/lab/opaque-formats.md).
+bool may_use_winograd(const graph::Graph& graph, const graph::Node& node);
+
 /// Whether a node may also be computed over its padding, because all its operands have the same padded layout. The
 /// library then has no tails to treat. Afterwards the padding is set to zero.
 bool takes_whole(const graph::Node& node, const Layouts& layouts);

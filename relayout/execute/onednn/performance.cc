@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "relayout/execute/own/post_ops.h"
+#include "relayout/execute/own/widened.h"
 #include "relayout/graph/plan/layout_plan.h"
 
 namespace relayout::execute {
@@ -50,6 +51,9 @@ constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},
                                   {"jit", 0.95, 0.9},
                                   {"", 0.5, 0.5}};
 constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
+/// Of kernels that multiply bytes, four at a time in place of an f32. Their names do not say which are depthwise.
+constexpr Share kBytes[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"jit_int8_1x1", 2.9, 0.6}, {"", 3.3, 0.6}};
+constexpr Share kDepthwiseBytes{"", 0.4, 0.3};
 constexpr Share kRecurrent[] = {{"ref", 0.1, 0.8}, {"relayout", 0.4, 0.8}, {"", 0.33, 0.8}};
 /// The share that Winograd's transforms reach, by the size of tiles: of docs/lab/opaque-formats.md.
 constexpr double transforms_of(int tile) { return tile > 2 ? 0.22 : 0.49; }
@@ -141,6 +145,19 @@ const Share& share_of(Kind kind, std::string_view name, Channels channels) {
   });
 }
 
+/// Whether a kernel's name says that it multiplies bytes.
+bool multiplies_bytes(std::string_view name) {
+  return contains(name, "vnni") || contains(name, "int8") || contains(name, "s8u8s32");
+}
+bool multiplies_bytes_by_group(const graph::Node& node, std::string_view name) {
+  return multiplies_bytes(name) && node.kind == Kind::convolution &&
+         node.as<graph::ConvolutionAttributes>().groups > 1;
+}
+const Share& share_of_bytes(const graph::Node& node, std::string_view name) {
+  if (multiplies_bytes_by_group(node, name)) return kDepthwiseBytes;
+  return *std::ranges::find_if(kBytes, [&](const Share& share) { return contains(name, share.word); });
+}
+
 /// f32 elements in a vector of the instruction set that the name says.
 int lanes_of(std::string_view name) { return contains(name, "avx512") ? 16 : contains(name, "avx") ? 8 : 4; }
 
@@ -176,7 +193,7 @@ ReferenceTimes reference_times(const graph::Node& node, const graph::Implementat
 graph::Performance performance_of(const graph::Node& node, const graph::Implementation& implementation) {
   const std::string_view name = implementation.name;
   const Channels channels = implementation.src[0] ? graph::channels_of(*implementation.src[0]) : kPlain;
-  const Share& share = share_of(node.kind, name, channels);
+  const Share& share = multiplies_bytes(name) ? share_of_bytes(node, name) : share_of(node.kind, name, channels);
   const ReferenceTimes times = reference_times(node, implementation);
   const Channels written =
       !implementation.dst.empty() && implementation.dst[0] ? graph::channels_of(*implementation.dst[0]) : kPlain;
@@ -185,7 +202,8 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
   return {.arithmetic = share.arithmetic * (packed ? kPacked : 1),
           .memory = share.memory,
           .lanes = lanes_of(name),
-          .algorithm = algorithm_of(name),
+          .algorithm = multiplies_bytes_by_group(node, name) ? graph::ConvolutionAlgorithm::depthwise
+                                                             : algorithm_of(name),
           .tile = tile_of(name),
           .transforms = transforms_of(tile_of(name)),
           .step_ns = written == kPlain  ? times.plain
@@ -193,7 +211,8 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
                                         : times.blocked,
           .dst_ns = times.dst,
           .multiplies_matrices = name.starts_with("gemm"),
-          .post_ops_apart = is_with_post_ops(implementation)};
+          .post_ops_apart = is_with_post_ops(implementation),
+          .widens = contains(name, kWidened)};
 }
 
 }  // namespace relayout::execute

@@ -2,8 +2,11 @@
 #include "relayout/execute/onednn/post_ops.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "relayout/execute/onednn/faults.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
 
@@ -37,6 +40,39 @@ bool repeats_as_known(const Node& node, const Layout& source, const std::optiona
   return !source.padded() && moved(source, 0) == Layout::contiguous(source.dims());
 }
 
+/// Whether the library can give the destination's type: f32, or that of bytes behind a product of bytes.
+bool gives_own_type(const graph::Graph& graph, const Node& node) {
+  const DType dst = graph.tensor(node.dst[0]).dtype;
+  return dst == DType::f32 || (graph::is_byte(dst) && graph::is_byte(graph.tensor(node.src[0]).dtype));
+}
+
+/// Whether no result of a node's post-ops but those of the last one can be NaN, or only if one of its constants is: it
+/// is a product of bytes, and the post-ops add and multiply by finite constants.
+bool is_without_nan(const graph::Graph& graph, const Node& node) {
+  if (!graph::is_byte(graph.tensor(node.src[0]).dtype)) return false;
+  for (std::size_t i = node.own_sources(); i < node.src.size(); ++i) {
+    const graph::Tensor& tensor = graph.tensor(node.src[i]);
+    if (!tensor.constant() || tensor.dtype != DType::f32) return false;
+    const std::span<const float> values(reinterpret_cast<const float*>(tensor.data->data()),
+                                        tensor.data->size() / sizeof(float));
+    const auto is_plain = [](float value) { return std::isfinite(value) && value != 0; };
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    const bool divides = std::ranges::any_of(node.post_ops, [&](const PostOp& op) {
+      const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function);
+      return binary && binary->algorithm == BinaryAlgorithm::div && op.src[1] == static_cast<int>(i);
+    });
+    if (!(divides ? std::ranges::all_of(values, is_plain) : std::ranges::all_of(values, is_finite))) return false;
+  }
+  return std::ranges::all_of(node.post_ops, [](const PostOp& op) {
+    if (const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function))
+      return binary->algorithm <= BinaryAlgorithm::div;
+    const auto* eltwise = std::get_if<graph::EltwiseAttributes>(&op.function);
+    return eltwise && (eltwise->algorithm == graph::EltwiseAlgorithm::relu ||
+                       eltwise->algorithm == graph::EltwiseAlgorithm::round ||
+                       eltwise->algorithm == graph::EltwiseAlgorithm::clip);
+  });
+}
+
 }  // namespace
 
 std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const Node& node, const Layouts& layouts) {
@@ -44,11 +80,12 @@ std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const 
   std::vector<dnnl::algorithm>
       algorithms;  // of elementwise functions so far: a second one gets the numbers of the first
   auto before = static_cast<int>(node.src.size());
-  if (graph.tensor(node.dst[0]).dtype != DType::f32) return std::nullopt;
+  if (!gives_own_type(graph, node)) return std::nullopt;
+  const bool finite = is_without_nan(graph, node);
   for (const PostOp& op : node.post_ops) {
     if (const auto* attributes = std::get_if<graph::EltwiseAttributes>(&op.function)) {
       const std::optional<Eltwise> eltwise = eltwise_of(*attributes);
-      if (!eltwise || op.src[0] != before || forgets_nan(*attributes)) return std::nullopt;
+      if (!eltwise || op.src[0] != before || (forgets_nan(*attributes) && !finite)) return std::nullopt;
       if (std::ranges::find(algorithms, eltwise->algorithm) != algorithms.end()) return std::nullopt;
       algorithms.push_back(eltwise->algorithm);
       append_eltwise(out.ops, *eltwise);

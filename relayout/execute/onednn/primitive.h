@@ -24,13 +24,16 @@ struct Arguments {
 };
 Arguments arguments(const graph::Graph& graph, const graph::Node& node);
 
-/// A source that the graph lacks and the library wants. All its elements have one value.
+/// A source that the graph lacks and the library wants. All its elements have one value; they are f32 or s32.
 struct MissingSource {
   int arg;
   dnnl::memory::desc desc;
   float value;
 };
 std::vector<MissingSource> missing_sources(const graph::Graph& graph, const graph::Node& node);
+
+/// What stands for zero in the source of a product; 0 for other kinds.
+int64_t src_zero_point(const graph::Node& node);
 
 /// A node, with everything that its primitive is made of.
 struct Request {

@@ -92,6 +92,10 @@ inline std::optional<Eltwise> eltwise_by_version(const graph::EltwiseAttributes&
 
 inline void append_eltwise(dnnl::post_ops& ops, const Eltwise& e) { ops.append_eltwise(e.algorithm, e.alpha, e.beta); }
 
+/// Whether a zero point is an argument of execution, of type s32, and its attribute says only that there is one.
+inline constexpr bool kZeroPointIsArgument = true;
+inline void set_src_zero_point(dnnl::primitive_attr& attr, int) { attr.set_zero_points_mask(DNNL_ARG_SRC, 0); }
+
 template <typename Arg>
 std::tuple<const Arg&> expanded(const Arg& arg) {
   return arg;
@@ -163,6 +167,11 @@ inline bool keeps_values(const dnnl::memory::desc&) {
 }
 
 #else
+
+inline constexpr bool kZeroPointIsArgument = false;
+inline void set_src_zero_point(dnnl::primitive_attr& attr, int value) {
+  attr.set_zero_points(DNNL_ARG_SRC, 0, {static_cast<int32_t>(value)});
+}
 
 /// The numbers that tell one format from another.
 inline std::vector<int64_t> identity_of(const dnnl::memory::desc& desc) {

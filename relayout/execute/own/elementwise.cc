@@ -112,7 +112,7 @@ LaneProgram<T> program_of(const graph::Node& node, DType dtype) {
 
 template <typename T>
 std::unique_ptr<Executable> made(const OwnRequest& r) {
-  LaneProgram<T> program = program_of<T>(r.node, r.dst_tensor().dtype);
+  LaneProgram<T> program = program_of<T>(r.node, r.src_tensor(0).dtype);
   return program.empty() ? nullptr : make_program<T>(r, std::move(program));
 }
 

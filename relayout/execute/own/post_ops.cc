@@ -2,7 +2,9 @@
 #include "relayout/execute/own/post_ops.h"
 
 #include "relayout/execute/own/kernels.h"
+#include "relayout/execute/run/aligned.h"
 #include "relayout/graph/ir/post_ops.h"
+#include "relayout/reorder/nest.h"
 
 namespace relayout::execute {
 
@@ -36,25 +38,41 @@ std::unique_ptr<Executable> program_alone(const graph::PostOpsAlone& alone, cons
 
 class TwoExecutables : public Executable {
  public:
+  /// `computed_bytes` is how much the node itself writes where the destination cannot hold it, else 0.
   TwoExecutables(std::unique_ptr<Executable> itself, std::unique_ptr<Executable> behind, const Node& node,
-                 const graph::PostOpsAlone& alone)
-      : itself_(std::move(itself)), behind_(std::move(behind)), own_(node.own_sources()), sources_(node.src.size()) {
+                 const graph::PostOpsAlone& alone, int64_t computed_bytes)
+      : itself_(std::move(itself)),
+        behind_(std::move(behind)),
+        own_(node.own_sources()),
+        sources_(node.src.size()),
+        computed_bytes_(computed_bytes) {
     for (graph::TensorId t : alone.graph.nodes[0].src) from_.push_back(alone.from[static_cast<std::size_t>(t)]);
   }
 
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
-    itself_->run(src.first(own_), dst);
+    void* computed = dst[0];
+    if (computed_bytes_ > 0) {
+      if (lent_ == nullptr) lend((own_memory_ = allocate(shared_bytes())).get());
+      computed = lent_;
+    }
+    itself_->run(src.first(own_), {&computed, 1});
     std::vector<const void*> sources;
-    for (std::size_t from : from_) sources.push_back(from < sources_ ? src[from] : dst[0]);
+    for (std::size_t from : from_) sources.push_back(from < sources_ ? src[from] : computed);
     behind_->run(sources, dst);
   }
-  int64_t scratch_bytes() const override { return itself_->scratch_bytes(); }
-  int64_t shared_bytes() const override { return itself_->shared_bytes(); }
-  void lend(std::byte* memory) override { itself_->lend(memory); }
+  int64_t scratch_bytes() const override { return computed_bytes_ + itself_->scratch_bytes(); }
+  int64_t shared_bytes() const override { return computed_bytes_ + itself_->shared_bytes(); }
+  void lend(std::byte* memory) override {
+    lent_ = memory;
+    if (itself_->shared_bytes() > 0 || computed_bytes_ == 0) itself_->lend(memory + computed_bytes_);
+  }
 
  private:
   std::unique_ptr<Executable> itself_, behind_;
   std::size_t own_, sources_;
+  int64_t computed_bytes_;
+  Buffer own_memory_{};
+  std::byte* lent_ = nullptr;
   std::vector<std::size_t> from_{};  // by source of the post-ops
 };
 
@@ -99,7 +117,14 @@ std::unique_ptr<Executable> make_with_post_ops(std::unique_ptr<Executable> itsel
     throw Error(ErrorCode::unsupported, std::string(graph::name(node.kind)) + " '" + escaped(node.name) +
                                             "': no post-ops in the layouts that are planned");
   }
-  return std::make_unique<TwoExecutables>(std::move(itself), std::move(behind), node, alone);
+  const DType computed = computed_type(graph, node);
+  int64_t bytes = 0;
+  if (graph.tensor(node.dst[0]).dtype != computed) {
+    const Layout& layout = implementation.dst[0].value();
+    const int64_t elements = layout.empty() ? 0 : layout.offset_range().second + 1;
+    bytes = ceil_div(std::max<int64_t>(elements * bits(computed) / 8, 1), kCacheLine) * kCacheLine;
+  }
+  return std::make_unique<TwoExecutables>(std::move(itself), std::move(behind), node, alone, bytes);
 }
 
 }  // namespace relayout::execute

@@ -98,7 +98,7 @@ TEST_P(ModelTypes, ParametersOfNormalizationsInTheTypeOfTheDataAreRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModelTypes, testing::Values(DType::f16, DType::bf16, DType::f64),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& of) { return std::string(name(of.param)); });
 
 }  // namespace
 }  // namespace relayout::execute

@@ -58,6 +58,9 @@ struct ConvolutionAttributes {
   int64_t groups = 1;
   /// Of a deconvolution: what is added to the end of each spatial dim of the destination.
   Dims output_padding{};
+  /// Of a convolution of 8-bit integers: what stands for zero in the source and around it, so that sums are of
+  /// (src - src_zero_point) * weights.
+  int64_t src_zero_point = 0;
 };
 /// dst = a * b over the last two dims, batch dims broadcast.
 struct MatmulAttributes {};

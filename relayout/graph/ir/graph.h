@@ -106,7 +106,8 @@ struct Node {
   NodeId hint = kNone;
   /// What is done with the elements of the only destination before it is written, one after the other; the last one
   /// gives the elements. passes/fuse.h makes them of nodes; only nodes of Pass::forward_inference have any. They add no
-  /// dims: every result has those of what the node itself computes.
+  /// dims: every result has those of what the node itself computes, and its type. Where the destination has another
+  /// type, the last result is converted to it as Kind::reorder does.
   std::vector<PostOp> post_ops{};
   /// How many of `src`, at its end, are read by post-ops alone.
   std::size_t post_sources = 0;

@@ -24,6 +24,9 @@ struct Signature {
 };
 Signature signature(Kind kind, Pass pass);
 
+/// Whether a type is s8 or u8, of which products are exact.
+inline bool is_byte(DType dtype) { return dtype == DType::s8 || dtype == DType::u8; }
+
 /// The destinations of a node whose sources are set, in the order of graph.h: `dsts` of them or, if that is 0, those
 /// that every node of the kind and pass has. An entry is nothing if the node cannot have that destination (the gradient
 /// of an absent source). Checks every operand. Errors: invalid_argument names the node, the operand and what was

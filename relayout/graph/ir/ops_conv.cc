@@ -6,8 +6,6 @@
 namespace relayout::graph {
 namespace {
 
-bool is_byte(DType dtype) { return dtype == DType::s8 || dtype == DType::u8; }
-
 /// The type of a sum of products; refuses pairs that no kind multiplies.
 DType product_type(const Operands& of, std::string_view weights) {
   const DType a = of.src(0).dtype, b = of.src(1).dtype;
@@ -23,6 +21,16 @@ void check_bias(const Operands& of, int64_t channels) {
   of.expect_dims(2, "bias", {channels});
   if (of.has(2) && !is_floating(of.src(2).dtype) && of.src(2).dtype != DType::s32) {
     refuse(of.node, "bias", std::string(name(of.src(2).dtype)), "a floating type or s32");
+  }
+}
+
+/// Refuses a zero point that the source's type does not hold.
+void check_zero_point(const Operands& of, int64_t zero_point) {
+  if (zero_point == 0) return;
+  const DType dtype = of.src(0).dtype;
+  const bool is_unsigned = dtype == DType::u8;
+  if (!is_byte(dtype) || zero_point < (is_unsigned ? 0 : -128) || zero_point > (is_unsigned ? 255 : 127)) {
+    refuse(of.node, "src_zero_point", std::to_string(zero_point), "0, or a value of a source of 8-bit integers");
   }
 }
 
@@ -78,6 +86,7 @@ Specs infer_convolution(const Operands& of) {
   const auto& given = of.node.as<ConvolutionAttributes>();
   const ConvolutionWeights weights = checked_weights(of, given.groups);
   const ConvolutionAttributes a = filled_convolution(of.node, given, weights.kernel.size());
+  check_zero_point(of, a.src_zero_point);
   if (std::any_of(a.output_padding.begin(), a.output_padding.end(), [](int64_t p) { return p != 0; })) {
     refuse(of.node, "output_padding", join(a.output_padding), "none, as it is for deconvolution");
   }
@@ -95,6 +104,9 @@ Specs infer_deconvolution(const Operands& of) {
   const auto& given = of.node.as<ConvolutionAttributes>();
   const ConvolutionWeights weights = checked_weights(of, given.groups);
   const ConvolutionAttributes a = filled_convolution(of.node, given, weights.kernel.size());
+  if (a.src_zero_point != 0) {
+    refuse(of.node, "src_zero_point", std::to_string(a.src_zero_point), "0, as for every deconvolution");
+  }
   Dims out{of.src(0).dims[0], weights.dst_channels};
   for (int d = 0; d < weights.kernel.size(); ++d) {
     const std::string where = " of spatial dim " + std::to_string(d);

@@ -48,18 +48,29 @@ Graph written_apart(const Graph& graph, const Node& node) {
   Graph out;
   for (TensorId t : node.src) out.tensors.push_back(t == kNone ? Tensor{.dims = {1}} : graph.tensor(t));
   const Tensor& dst = graph.tensor(node.dst[0]);
-  const auto add = [&](Node each) {
+  const auto add = [&](Node each, DType dtype) {
     each.dst = {static_cast<TensorId>(out.tensors.size())};
-    out.tensors.push_back({.name = each.name, .dims = dst.dims, .dtype = dst.dtype});
+    out.tensors.push_back({.name = each.name, .dims = dst.dims, .dtype = dtype});
     out.nodes.push_back(std::move(each));
   };
   Node own = without_post_ops(node);
   for (std::size_t i = 0; i < own.src.size(); ++i) {
     if (own.src[i] != kNone) own.src[i] = static_cast<TensorId>(i);
   }
-  add(std::move(own));
+  const DType computed = computed_type(graph, node);
+  add(std::move(own), computed);
   for (const PostOp& op : node.post_ops) {
-    add({.name = op.name, .kind = kind_of(op), .pass = node.pass, .attributes = attributes_of(op), .src = op.src});
+    add({.name = op.name, .kind = kind_of(op), .pass = node.pass, .attributes = attributes_of(op), .src = op.src},
+        computed);
+  }
+  if (dst.dtype != computed) {
+    const TensorId last = out.nodes.back().dst[0];
+    add({.name = node.name,
+         .kind = Kind::reorder,
+         .pass = node.pass,
+         .attributes = ReorderAttributes{.dtype = dst.dtype},
+         .src = {last}},
+        dst.dtype);
   }
   out.outputs = {out.nodes.back().dst[0]};
   return out;
@@ -74,6 +85,7 @@ PostOpsAlone post_ops_alone(const Graph& graph, const Node& node) {
     const TensorId t = number < sources ? node.src[static_cast<std::size_t>(number)] : node.dst[0];
     out.from.push_back(static_cast<std::size_t>(number));
     out.graph.tensors.push_back(graph.tensor(t));
+    if (number == sources) out.graph.tensors.back().dtype = computed_type(graph, node);
     return static_cast<TensorId>(out.graph.tensors.size()) - 1;
   };
   const PostOp& first = node.post_ops.front();
@@ -98,6 +110,10 @@ PostOpsAlone post_ops_alone(const Graph& graph, const Node& node) {
   out.graph.tensors.push_back(graph.tensor(node.dst[0]));
   out.graph.nodes.push_back(std::move(alone));
   return out;
+}
+
+DType computed_type(const Graph& graph, const Node& node) {
+  return infer(graph, without_post_ops(node), static_cast<int>(node.dst.size()))[0].value().dtype;
 }
 
 void check_post_ops(const Graph& graph, const Node& node, const OperandSpec& computed) {

@@ -13,7 +13,7 @@ Node without_post_ops(const Node& node);
 
 /// A graph of the node alone and of one node for each post-op. Its first tensors are the node's sources, in order; an
 /// absent one is a tensor that nothing reads. The others are the results, as the numbers of PostOp::src count them. All
-/// results have the type of the node's destination.
+/// results have the type that the node itself computes; a reorder follows where the destination has another.
 Graph written_apart(const Graph& graph, const Node& node);
 
 /// A graph of one node that computes the post-ops alone. Its source `computed` is what the node itself computes, and
@@ -30,6 +30,9 @@ Kind kind_of(const PostOp& op);
 NodeAttributes attributes_of(const PostOp& op);
 /// "add", "gelu_erf", ...; of a sum "sum".
 std::string_view function_name(const PostOp& op);
+
+/// The type of what a node itself computes, which its post-ops go on with.
+DType computed_type(const Graph& graph, const Node& node);
 
 /// Refuses post-ops that read what there is not, that have a wrong number of sources, or whose operands do not fit
 /// `computed`, which is what the node itself computes: other types, dims that are neither 1 nor those.

@@ -91,6 +91,8 @@ class Op {
   const ::onnx::NodeProto& node;
   /// The node's name, or that of its first output.
   const std::string name;
+  /// Whether nodes of few constants are computed at once, see fold_node().
+  bool folds = true;
 
   int inputs() const { return node.input_size(); }
   bool has(int i) const { return i < node.input_size() && !node.input(i).empty(); }

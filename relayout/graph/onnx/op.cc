@@ -115,14 +115,18 @@ Value Op::add(Kind kind, NodeAttributes attributes, const std::vector<Value>& sr
 }
 
 Value Op::add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src, DType dtype) {
-  if (const auto constants = fold_node(*this, kind, attributes, src, 1, dtype)) return constants->front();
+  if (folds) {
+    if (const auto constants = fold_node(*this, kind, attributes, src, 1, dtype)) return constants->front();
+  }
   Value out = add(kind, std::move(attributes), src, 1).front();
   out.dtype = model.graph.tensor(out.id).dtype = dtype;
   return out;
 }
 
 std::vector<Value> Op::add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src, int dsts) {
-  if (auto constants = fold_node(*this, kind, attributes, src, dsts, std::nullopt)) return *std::move(constants);
+  if (folds) {
+    if (auto constants = fold_node(*this, kind, attributes, src, dsts, std::nullopt)) return *std::move(constants);
+  }
   Graph& graph = model.graph;
   Node made{.name = added_ == 0 ? name : name + "." + std::to_string(added_ + 1),
             .kind = kind,

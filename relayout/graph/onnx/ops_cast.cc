@@ -87,8 +87,13 @@ void dequantize(Op& op) {
   const Value& scale = op.input(1);
   const DType computed = wide(scale.dtype);
   const Value factor = per_axis(op, cast(op, scale, computed), op.input(0).dims, op.integer("block_size", 0));
+  const auto zero = zero_point_of(op, computed);
+  // Weights of bytes are left as they are, as passes/multiply_bytes.h multiplies them so.
+  const DType bytes = op.input(0).dtype;
+  op.folds = op.model.graph.pass != Pass::forward_inference || op.input(0).rank() < 2 || !op.input(0).constant() ||
+             (bytes != DType::s8 && bytes != DType::u8);
   Value out = cast(op, op.input(0), computed);
-  if (const auto zero = zero_point_of(op, computed)) out = binary(op, out, *zero, BinaryAlgorithm::sub);
+  if (zero) out = binary(op, out, *zero, BinaryAlgorithm::sub);
   out = binary(op, out, factor, BinaryAlgorithm::mul);
   op.set(0, cast(op, out, type_attribute(op, "output_dtype", scale.dtype)));
 }

@@ -85,6 +85,8 @@ struct Performance {
   bool multiplies_matrices = false;
   /// Whether it computes post-ops in a pass of their own over the destination.
   bool post_ops_apart = false;
+  /// Whether it converts its source to f32 in a pass of its own.
+  bool widens = false;
 };
 
 /// The layout that an operand should have; nothing stands for any layout.

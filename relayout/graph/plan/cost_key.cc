@@ -43,8 +43,8 @@ struct Fields {
   // A structured binding must name every field, so that a field that is added later does not compile without being
   // added here.
   void operator()(const ConvolutionAttributes& x) const {
-    const auto& [strides, dilations, begin, end, groups, output_padding] = x;
-    all(strides, dilations, begin, end, groups, output_padding);
+    const auto& [strides, dilations, begin, end, groups, output_padding, src_zero_point] = x;
+    all(strides, dilations, begin, end, groups, output_padding, src_zero_point);
   }
   void operator()(const MatmulAttributes&) const {}
   void operator()(const InnerProductAttributes&) const {}

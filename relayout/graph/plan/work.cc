@@ -237,10 +237,12 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
   };
   add(node.src, implementation.src);
   add(node.dst, implementation.dst);
-  // A pass of its own reads the destination and writes it again.
+  // What was computed, f32 or wider, is written and read again by a pass of its own.
   if (performance.post_ops_apart) {
-    out.bytes += 2 * padded(implementation.dst[0]) * bits(graph.tensor(node.dst[0]).dtype) / 8;
+    out.bytes += 2 * padded(implementation.dst[0]) * std::max(bits(graph.tensor(node.dst[0]).dtype), 32) / 8;
   }
+  // And so is the source as f32.
+  if (performance.widens) out.bytes += 2 * padded(implementation.src[0]) * 32 / 8;
   return out;
 }
 

@@ -201,7 +201,12 @@ void convolution(const Evaluation& e) {
   const auto& a = e.node.as<ConvolutionAttributes>();
   if (e.node.forward()) {
     const Geometry g = geometry(a, e.dst_dims(0), e.src_dims(0), e.src_dims(1), false);
-    add_to_small(g, e.in(0), e.in(1), e.out(0));
+    std::vector<double> src;  // less what stands for zero
+    if (a.src_zero_point != 0) {
+      const auto from_zero = [&](double value) { return value - static_cast<double>(a.src_zero_point); };
+      std::transform(e.in(0), e.in(0) + count(e.src_dims(0)), std::back_inserter(src), from_zero);
+    }
+    add_to_small(g, src.empty() ? e.in(0) : src.data(), e.in(1), e.out(0));
     add_padding(g, e.in(1), e.out(0));
     if (e.has_src(2)) add_bias(e.dst_dims(0), e.in(2), e.out(0));
   } else if (e.node.pass == Pass::backward_data) {

@@ -34,7 +34,8 @@ void check_rows(std::span<const EltwiseRow> rows) {
     const double wanted[] = {row.at_minus_two_and_a_half, row.at_half, row.at_one_and_three_quarters};
     for (std::size_t i = 0; i < std::size(wanted); ++i) {
       EXPECT_EQ(std::isnan(got[i]), std::isnan(wanted[i])) << name(row.algorithm);
-      if (!std::isnan(wanted[i])) EXPECT_NEAR(got[i], wanted[i], 1e-13) << name(row.algorithm);
+      if (std::isnan(wanted[i])) continue;
+      EXPECT_NEAR(got[i], wanted[i], 1e-13) << name(row.algorithm);
     }
   }
 }

@@ -1,0 +1,20 @@
+// The order of the passes: see prepare.h.
+#include "relayout/graph/passes/prepare.h"
+
+#include "relayout/graph/passes/fuse.h"
+#include "relayout/graph/passes/multiply_bytes.h"
+#include "relayout/graph/passes/simplify.h"
+
+namespace relayout::graph {
+
+Widened prepare(Graph& graph, const Computable& computable) {
+  multiply_bytes(graph);
+  simplify(graph);
+  Widened changed = widen(graph, computable);
+  if (changed.nodes > 0) simplify(graph);
+  fuse(graph);
+  store_bytes(graph);
+  return changed;
+}
+
+}  // namespace relayout::graph

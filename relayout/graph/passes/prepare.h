@@ -1,0 +1,15 @@
+// Prepare: all passes between the import of a model for inference and its plan, in their order.
+//
+//     Widened changed = prepare(graph, [&](const Graph& g, NodeId n) { return has_implementation(*backend, g, n); });
+#pragma once
+
+#include "relayout/graph/passes/widen.h"
+
+namespace relayout::graph {
+
+/// Products of dequantized bytes become products of bytes (multiply_bytes.h), what need not be computed in each run is
+/// computed now (simplify.h), types that the backend lacks become f32 (widen.h), and elementwise functions become
+/// post-ops (fuse.h). Returns what widen() changed. Ids of nodes and tensors change.
+Widened prepare(Graph& graph, const Computable& computable);
+
+}  // namespace relayout::graph
