@@ -20,7 +20,8 @@ CLI::Option* between(CLI::Option* option, Range range) {
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = status == std::errc() && end == text.data() + text.size();
     if (whole && value >= range.least && value <= range.most) return std::string();
-    usage_error(flag + " " + (text.empty() ? "\"\"" : escaped(text)) + ": a whole number from " + limits + " is needed",
+    usage_error(flag + " " + (text.empty() ? "\"\"" : escaped(text)) + ": a whole number from " + limits +
+                    " is needed" + (range.reason.empty() ? "" : "; " + std::string(range.reason)),
                 flag, escaped(text), limits);
   };
   return option->check(CLI::Validator(check, limits, ""));

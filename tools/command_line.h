@@ -42,6 +42,8 @@ class CommandOption {
 struct Range {
   int64_t least = 0;
   int64_t most = 0;
+  /// Why no others, where the flag does not say it: the end of the error's sentence.
+  std::string_view reason = {};
 };
 
 /// Of --threads, where 0 is all of the machine's, and of --batch.

@@ -194,6 +194,11 @@ void RunInputs::normalize(const Wanted& wanted, Input& input) const {
   from_command_line([&] {
     Attributes attributes = attributes_for(flags_.values, {Format::parse("contiguous"), input.desc}, {to, plain});
     if (flags_.scale != 1) attributes.src_scale = {{flags_.scale}, 0};
+    try {
+      check_attributes(attributes, input.desc, plain);
+    } catch (const Error& error) {
+      throw with_flags(error, flags_.values, "--input-scale");
+    }
     std::vector<std::byte> out(static_cast<std::size_t>(plain.span_bytes()));
     cpu::run(cpu::make_plan(input.desc, plain, attributes), input.data(), out.data());
     input.held = std::move(out);

@@ -45,6 +45,9 @@ std::optional<NamedTag> entry_of(std::string_view text, int rank) {
   if (format.rank() && *format.rank() != rank) return std::nullopt;
   try {
     const std::optional<std::string> tag = format.generic_tag(rank);
+    Dims ones;
+    for (int d = 0; d < rank; ++d) ones.push_back(1);
+    (void)format.bind(ones);
     if (!tag) return std::nullopt;
     return NamedTag{std::string(text), *tag, format.dim_names(rank)};
   } catch (const Error&) {
@@ -150,7 +153,10 @@ Verb add_tags(CommandLine& line) {
   auto [command, json] = add_verb(line, "tags", "List the names of layouts, each with its tag in the letters a to l",
                                   "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json");
   auto options = std::make_shared<TagsOptions>();
-  command.add_option("--rank", options->rank, {0, kMaxDims}, "List only the names for tensors of this rank");
+  static constexpr std::string_view kReason =
+      "a tensor has at most 12 dims, and one without dims has one layout, contiguous";
+  static_assert(kMaxDims == 12);
+  command.add_option("--rank", options->rank, {1, kMaxDims, kReason}, "List only the names for tensors of this rank");
   return {command, [options, json = json] { return run_tags(*options, *json); }, json};
 }
 

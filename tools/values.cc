@@ -110,7 +110,26 @@ Attributes attributes_for(const ValueOptions& options, const ValueSide& src, con
   }
   reader.read(out.src_zero_point, options.src_zero_point, "--src-zero-point");
   reader.read(out.dst_zero_point, options.dst_zero_point, "--dst-zero-point");
+  try {
+    check_attributes(out, src.desc, dst.desc);
+  } catch (const Error& error) {
+    throw with_flags(error, options, options.src_scale ? "--src-scale" : "--scale");
+  }
   return out;
+}
+
+Error with_flags(const Error& error, const ValueOptions& options, const std::string& scale_flag) {
+  const auto zero_point = [&](const Text& own, const char* flag) { return own ? flag : "--zero-point"; };
+  const AttributeName names[] = {{"src_scale", scale_flag},
+                                 {"dst_scale", options.std ? "--std" : "--dst-scale"},
+                                 {"src_zero_point", zero_point(options.src_zero_point, "--src-zero-point")},
+                                 {"dst_zero_point", zero_point(options.dst_zero_point, "--dst-zero-point")},
+                                 {"mean", "--mean"}};
+  const Error named = renamed(error, names);
+  static constexpr std::string_view kPlace = "reorder: ";
+  const std::string& message = named.message();
+  return {named.code(), message.starts_with(kPlace) ? message.substr(kPlace.size()) : message, named.field(),
+          named.value(), named.limit()};
 }
 
 void add_value_options(Command& command, ValueOptions& options) {

@@ -30,4 +30,7 @@ struct ValueSide {
 /// types do not hold, lists of other lengths than the dim that they are for, or of no known dim.
 Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst);
 
+/// An error about the attributes that these flags say, which names the flags. `scale_flag`: that of src_scale.
+Error with_flags(const Error& error, const ValueOptions& options, const std::string& scale_flag = "--scale");
+
 }  // namespace relayout::tools

@@ -9,6 +9,7 @@
 
 #include "python/src/arrays.h"
 #include "python/src/copies.h"
+#include "python/src/functions.h"
 #include "python/src/layout.h"
 #include "python/src/watch.h"
 #include "relayout/cpu/in_place.h"
@@ -64,18 +65,13 @@ Plan plan_with(const Side& src, const Side& dst, const Attributes& how, const st
   try {
     return cpu::make_plan(src.desc, dst.desc, how);
   } catch (const Error& error) {
-    const std::pair<std::string, std::string> names[] = {
-        {"src_scale", "scale"}, {"dst_scale", divisor}, {"src_zero_point", "zero_point"}};
-    for (const auto& [theirs, ours] : names) {
-      if (!error.field().starts_with(theirs)) continue;
-      std::string message = error.message(), field = ours + error.field().substr(theirs.size());
-      // Of a single number nobody asks which.
-      if (field == ours + "[0]") field = ours;
-      if (const std::size_t at = message.find(error.field()); at != std::string::npos)
-        message.replace(at, error.field().size(), field);
-      throw Error(error.code(), message, field, error.value(), error.limit());
-    }
-    throw;
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    const AttributeName names[] = {{"src_scale", "scale"},
+                                   {"dst_scale", divisor},
+                                   {"src_zero_point", "zero_point"},
+                                   {"dst_zero_point", "dst_zero_point"},
+                                   {"mean", "mean"}};
+    throw renamed(error, names);
   }
 }
 
@@ -129,8 +125,13 @@ void Conversion::run(nb::handle x, nb::handle out, int threads, bool fresh, nb::
   const Array src(x), dst(out);
   fresh ? prefer_huge_pages(dst.data, dst.bytes()) : note_written(dst);
   check_strided(src, "x");
+  if (src.shape != src_.shape)
+    throw Error(
+        ErrorCode::invalid_argument,
+        "x is an array of " + shape_text(src.shape) + ", and this was planned for one of " + shape_text(src_.shape),
+        "x", shape_text(src.shape), shape_text(src_.shape));
   if (!takes(src))
-    throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
+    throw Error(ErrorCode::invalid_argument, "x has another type or other strides than this was planned for", "x");
   check_destination(dst_, dst);
   const std::byte* from = src.data - src_.origin;
   const std::byte* to = dst.data;
@@ -194,7 +195,8 @@ Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::hand
 }  // namespace
 
 void bind_conversion(nb::module_& module) {
-  nb::class_<Conversion>(module, "Conversion", "A planned convert(); made by relayout.plan_conversion().")
+  nb::class_<Conversion>(module, "Conversion", nb::type_slots(made_by_init()),
+                         "A planned convert(); made by relayout.plan_conversion().")
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, int64_t, const std::string&,
                     const std::string&, nb::handle>(),
            nb::arg("src"), nb::arg("dst"), nb::arg("dims").none(), nb::arg("shape"), nb::arg("strides_bytes"),

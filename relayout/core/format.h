@@ -60,6 +60,8 @@ class Format {
   /// Reads an expression. Error{parse}: the message shows the text (escaped) with a caret under the
   /// position, and names that come near. Bounded: over kMaxText characters nothing is scanned.
   static Format parse(std::string_view text);
+  /// Whether parse() reads the text. Names that come near are not looked for.
+  static bool is_expression(std::string_view text);
   static constexpr std::size_t kMaxText = 4096;
 
   Kind kind() const { return kind_; }

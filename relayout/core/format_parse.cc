@@ -19,6 +19,7 @@ struct Format::Parser {
   std::string_view text;
   Format out;
   std::string_view tag_word{};  // while a tag is read, that tag
+  bool advises = true;          // whether errors name what comes near, for which texts are parsed in turn
 
   [[noreturn]] void fail(std::size_t at, const std::string& why, std::span<const std::string> near = {}) const {
     // A long text is cut to a window around the position, so that it fits on one line.
@@ -28,9 +29,13 @@ struct Format::Parser {
         at < text.size() ? escaped(text.substr(at, 24), 100) + (text.size() > at + 24 ? "..." : "") : "";
     std::string message =
         "layout: " + why + "\n  " + before + after + "\n  " + std::string(characters(before), ' ') + "^";
-    const std::vector<std::string> meant = names_meant_here();
+    const bool asks = advises && !tag_word.empty();
+    const std::vector<std::string> meant = asks ? names_meant_here() : std::vector<std::string>{};
+    const std::string notation = meant.empty() && asks ? notation_meant(tag_word) : "";
     if (!meant.empty()) near = meant;
-    if (!near.empty()) {
+    if (!notation.empty()) {
+      message += "\n  " + notation;
+    } else if (!near.empty()) {
       message += "\n  did you mean ";
       for (std::size_t i = 0; i < near.size(); ++i) message += (i ? ", " : "") + near[i];
       message += "?";
@@ -40,7 +45,6 @@ struct Format::Parser {
 
   /// What the tag means that is being read, or the word behind its last point (torch.channels_last).
   std::vector<std::string> names_meant_here() const {
-    if (tag_word.empty()) return {};
     std::vector<std::string> meant = names_meant(tag_word);
     const std::size_t point = text.rfind('.');
     if (meant.empty() && point != std::string_view::npos) {
@@ -327,5 +331,14 @@ struct Format::Parser {
 };
 
 Format Format::parse(std::string_view text) { return Parser{text, {}}.parse(); }
+
+bool Format::is_expression(std::string_view text) {
+  try {
+    (void)Parser{.text = text, .out = {}, .advises = false}.parse();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 }  // namespace relayout

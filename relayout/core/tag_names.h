@@ -26,6 +26,10 @@ std::optional<std::pair<std::size_t, std::string>> misplaced_letter(std::string_
 /// all other words.
 std::vector<std::string> names_meant(std::string_view word);
 
+/// How a word is written that begins with the name of a notation, perhaps misspelt, or that is the body of one without
+/// its name: "did you mean cute:(4,2):(1,4)?", or an example of the notation. Empty for all other words.
+std::string notation_meant(std::string_view word);
+
 /// Names near a misspelt word, nearest first, at most four.
 std::vector<std::string> names_near(std::string_view word);
 

@@ -152,6 +152,21 @@ void check_attributes(const Attributes& attributes, const TensorDesc& src, const
   number(attributes.beta, "beta");
 }
 
+Error renamed(const Error& error, std::span<const AttributeName> names) {
+  const auto in_word = [](char ch) { return ch == '_' || (ch >= 'a' && ch <= 'z'); };
+  const auto rename = [&](std::string text) {
+    for (const auto& [theirs, ours] : names) {
+      for (std::size_t at = 0; (at = text.find(theirs, at)) != std::string::npos; at += ours.size()) {
+        const std::size_t end = at + theirs.size();
+        if ((at > 0 && in_word(text[at - 1])) || (end < text.size() && in_word(text[end]))) continue;
+        text.replace(at, theirs.size() + (text.substr(end).starts_with("[0]") ? 3 : 0), ours);
+      }
+    }
+    return text;
+  };
+  return {error.code(), rename(error.message()), rename(error.field()), error.value(), error.limit()};
+}
+
 Attributes part_of(const Attributes& attributes, const Dims& dims, const Dims& begin, const Dims& extents) {
   Attributes out = attributes;
   for (auto member : {&Attributes::src_scale, &Attributes::dst_scale, &Attributes::src_zero_point,

@@ -21,8 +21,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "relayout/core/error.h"
 #include "relayout/core/layout.h"
 #include "relayout/reorder/element_value.h"
 
@@ -73,6 +78,13 @@ struct Attributes {
 /// integer type, the compute type holds no such number (an overflow, a scale that would become 0, a whole zero point
 /// that would be rounded), or padding is to be set to what is no value of the destination's type.
 void check_attributes(const Attributes& attributes, const TensorDesc& src, const TensorDesc& dst);
+
+/// An attribute's name here, "src_scale", and the name by which a caller knows it, "--scale".
+using AttributeName = std::pair<std::string_view, std::string>;
+
+/// An error of check_attributes() for a caller who has other names for attributes: its message and its field say these.
+/// Of the first number of an attribute, which mostly is the only one, the index is left out.
+Error renamed(const Error& error, std::span<const AttributeName> names);
 
 /// The attributes of a part of a tensor of these dims: of the indices from `begin` on, `extents` of each dim.
 Attributes part_of(const Attributes& attributes, const Dims& dims, const Dims& begin, const Dims& extents);

@@ -184,6 +184,29 @@ TEST(Reference, Errors) {
   EXPECT_EQ(other, buffer);
 }
 
+TEST(Attributes, AreRenamedInErrors) {
+  const TensorDesc src(Layout::contiguous({2, 3}), DType::f32), dst(Layout::contiguous({2, 3}), DType::s8);
+  const AttributeName names[] = {{"src_scale", "--scale"}, {"mean", "--mean"}};
+  const auto message = [&](const Attributes& a) {
+    const Error error = renamed(error_of([&] { check_attributes(a, src, dst); }), names);
+    return error.field() + "|" + error.message();
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Attributes one;
+  one.src_scale = {{nan}, 0};
+  EXPECT_EQ(message(one), "--scale|reorder: --scale is nan; it must be finite");
+  Attributes several;
+  several.src_scale = {{1, nan, 1}, 1u << 1};
+  EXPECT_EQ(message(several), "--scale[1]|reorder: --scale[1] is nan; it must be finite");
+  Attributes both;
+  both.src_scale = {{1e-30}, 0};
+  both.mean = {{1e30}, 0};
+  EXPECT_EQ(message(both), "--mean|reorder: --mean is 1e+30, which overflows when it is divided by a --scale of 1e-30");
+  Attributes other;
+  other.dst_scale = {{0}, 0};
+  EXPECT_EQ(message(other), "dst_scale[0]|reorder: dst_scale[0] is 0; values are divided by it");
+}
+
 TEST(Attributes, AreChecked) {
   const TensorDesc src(Layout::contiguous({2, 3}), DType::f32), dst(Layout::contiguous({2, 3}), DType::s8);
   const auto refused = [&](const Attributes& a, const char* field) {

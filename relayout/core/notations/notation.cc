@@ -7,9 +7,19 @@ namespace relayout {
 namespace {
 
 constexpr Notation kNotations[] = {
-    {"digits", read_digits}, {"dml", read_directml}, {"mace", read_mace},     {"cute", read_cute}, {"xla", read_xla},
-    {"tvm", read_tvm},       {"cudnn", read_cudnn},  {"mnn", read_mnn},       {"ncnn", read_ncnn}, {"tnn", read_tnn},
-    {"tflite", read_tflite}, {"acl", read_acl},      {"scales", read_scales},
+    {"digits", read_digits, "digits:(5,4)|(4,1)"},
+    {"dml", read_directml, "dml:{2,3},{5,1}"},
+    {"mace", read_mace, "mace:in_out_channel"},
+    {"cute", read_cute, "cute:((8,3),4):((1,32),8)"},
+    {"xla", read_xla, "xla:{1,0:T(8,128)}"},
+    {"tvm", read_tvm, "tvm:NCHW16c"},
+    {"cudnn", read_cudnn, "cudnn:NC/32HW32"},
+    {"mnn", read_mnn, "mnn:NC4HW4"},
+    {"ncnn", read_ncnn, "ncnn:NC4HW4"},
+    {"tnn", read_tnn, "tnn:NHC4W4"},
+    {"tflite", read_tflite, "tflite:BHWC"},
+    {"acl", read_acl, "acl:OHWIo4"},
+    {"scales", read_scales, "scales:128x4"},
 };
 
 }  // namespace

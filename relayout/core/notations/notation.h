@@ -88,6 +88,7 @@ using ReadNotation = Spelled (*)(NotationText& text);
 struct Notation {
   std::string_view name;  // "cute"
   ReadNotation read;
+  std::string_view example;  // a layout in it, for who writes its name and not more
 };
 const Notation* notation_of(std::string_view text);
 std::span<const Notation> all_notations();
