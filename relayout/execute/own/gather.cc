@@ -2,14 +2,13 @@
 #include <cstring>
 
 #include "relayout/execute/own/kernels.h"
+#include "relayout/execute/own/numbers.h"
 
 namespace relayout::execute {
 
 using graph::Executable;
 
 namespace {
-
-bool row_major(const Layout& layout) { return layout.contiguous_in(MemoryFormat::contiguous) && !layout.padded(); }
 
 class GatherExecutable : public Executable {
  public:
@@ -66,7 +65,7 @@ class GatherExecutable : public Executable {
 }  // namespace
 
 std::unique_ptr<Executable> make_gather(const OwnRequest& r) {
-  if (!row_major(r.src(0)) || !row_major(r.src(1)) || !row_major(r.dst())) return nullptr;
+  if (!is_row_major(r.src(0)) || !is_row_major(r.src(1)) || !is_row_major(r.dst())) return nullptr;
   if (bits(r.dst_tensor().dtype) < 8) return nullptr;
   return std::make_unique<GatherExecutable>(r);
 }
