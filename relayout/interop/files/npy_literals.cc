@@ -73,16 +73,19 @@ bool NpyLiterals::boolean() {
 
 Dims NpyLiterals::tuple() {
   Dims out;
+  int64_t count = 0;
   expect('(');
   for (bool comma = true; !accept(')');) {
     if (!comma) fail("',' or ')'");
-    if (out.size() == kMaxDims) {
-      throw Error(ErrorCode::limit, "npy: shape has more than " + std::to_string(kMaxDims) + " dimensions", "shape", {},
-                  std::to_string(kMaxDims));
-    }
-    out.push_back(integer());
+    const int64_t extent = integer();
+    if (++count <= kMaxDims) out.push_back(extent);
     comma = accept(',');
-    if (!comma && out.size() == 1) fail("',' (one number in parentheses is no tuple)");
+    if (!comma && count == 1) fail("',' (one number in parentheses is no tuple)");
+  }
+  if (count > kMaxDims) {
+    const std::string given = std::to_string(count), most = std::to_string(kMaxDims);
+    throw Error(ErrorCode::limit, "npy: the array has " + given + " dims; at most " + most + " are read", "shape",
+                given, most);
   }
   return out;
 }

@@ -190,7 +190,11 @@ TEST(Npy, BadHeaders) {
   }
   EXPECT_ERROR(ErrorCode::corrupt,
                parse(npy(std::string("{'descr': '\0', 'fortran_order': False, 'shape': (1,)}", 51), data)));
-  EXPECT_ERROR(ErrorCode::limit, parse(npy(dict("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1,1)"), data)));
+  const Error deep = error_of([&] { parse(npy(dict("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1,1)"), data)); });
+  EXPECT_EQ(deep.code(), ErrorCode::limit);
+  EXPECT_EQ(deep.message(), "npy: the array has 13 dims; at most 12 are read");
+  EXPECT_EQ(deep.value() + " " + deep.limit(), "13 12");
+  EXPECT_EQ(parse(npy(dict("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1)"), data)).shape.size(), 12);
   EXPECT_EQ(parse(npy(dict("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1)"), data)).shape.size(), 12);
 }
 

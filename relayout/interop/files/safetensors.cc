@@ -19,6 +19,7 @@ using Kind = JsonEvent::Kind;
 struct HeaderEntry {
   StoredTensor tensor;
   bool has_shape = false;
+  int64_t ndims = 0;  // of the shape, which holds the first kMaxDims of them
   std::vector<uint64_t> offsets;
 };
 
@@ -93,7 +94,7 @@ class HeaderReader {
     if (field == "dtype") {
       if (event.depth == 2) read_dtype(entry, event);
     } else if (field == "shape") {
-      if (event.depth == 3) return push_extent(entry.tensor.shape, name, event, "shape");
+      if (event.depth == 3) return push_extent(entry.tensor.shape, entry.ndims, name, event, "shape");
       if (event.kind != Kind::array) corrupt_tensor(name, "shape is not an array");
       entry.has_shape = true;
     } else if (field == "data_offsets") {
@@ -182,6 +183,7 @@ bool check_entries(std::vector<HeaderEntry>& entries, uint64_t buffer, std::stri
     }
     if (tensor.problem || !is_wanted(tensor.name, wanted)) continue;
     try {
+      check_rank(tensor.name, entry.ndims, "shape");
       check_size(tensor, entry.has_shape, entry.offsets[0], entry.offsets[1]);
     } catch (const Error& error) {
       tensor.problem = error;

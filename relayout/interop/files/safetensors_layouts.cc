@@ -15,17 +15,19 @@ void corrupt_tensor(std::string_view tensor, const std::string& what, std::strin
   fail_tensor(ErrorCode::corrupt, tensor, what, std::move(value));
 }
 
-void push_extent(Dims& dims, std::string_view tensor, const JsonEvent& event, const char* field) {
+void push_extent(Dims& dims, int64_t& count, std::string_view tensor, const JsonEvent& event, const char* field) {
   if (event.kind != JsonEvent::Kind::number || event.number > uint64_t{INT64_MAX}) {
     corrupt_tensor(tensor, std::string(field) + " holds something that is not an extent");
   }
-  if (dims.size() == kMaxDims) {
-    throw Error(ErrorCode::limit,
-                "safetensors: tensor \"" + escaped(tensor) + "\": " + field + " has more than " +
-                    std::to_string(kMaxDims) + " dimensions",
-                field, {}, std::to_string(kMaxDims));
-  }
-  dims.push_back(static_cast<int64_t>(event.number));
+  if (++count <= kMaxDims) dims.push_back(static_cast<int64_t>(event.number));
+}
+
+void check_rank(std::string_view tensor, int64_t count, const char* field) {
+  if (count <= kMaxDims) return;
+  const std::string given = std::to_string(count), most = std::to_string(kMaxDims);
+  throw Error(ErrorCode::limit,
+              "safetensors: tensor \"" + escaped(tensor) + "\" has " + given + " dims; at most " + most + " are read",
+              field, given, most);
 }
 
 namespace {
@@ -37,6 +39,7 @@ struct LayoutEntry {
   std::string name;
   std::optional<std::string> layout, dtype;
   std::optional<Dims> dims;
+  int64_t ndims = 0;
   std::optional<Error> problem;
 };
 
@@ -49,7 +52,7 @@ void read_entry(LayoutEntry& entry, const JsonEvent& event) {
   if (event.depth == 2) return expect(LayoutEvent::object, "its entry is not an object");
   if (keys.size() < 3 || event.depth > 4) return;
   if (keys[2] == "dims") {
-    if (event.depth == 4 && entry.dims) return push_extent(*entry.dims, entry.name, event, "dims");
+    if (event.depth == 4 && entry.dims) return push_extent(*entry.dims, entry.ndims, entry.name, event, "dims");
     expect(LayoutEvent::array, "dims is not an array");
     entry.dims.emplace();
   } else if ((keys[2] == "layout" || keys[2] == "dtype") && event.depth == 3) {
@@ -79,7 +82,8 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
     if (keys[0] != "tensors") return;
     if (event.depth == 1) return expect(LayoutEvent::object, "tensors is not an object");
     if (!is_wanted(keys[1], wanted)) return;
-    if (event.depth == 2) entries.push_back({.name = keys[1], .layout = {}, .dtype = {}, .dims = {}, .problem = {}});
+    if (event.depth == 2)
+      entries.push_back({.name = keys[1], .layout = {}, .dtype = {}, .dims = {}, .ndims = 0, .problem = {}});
     if (entries.back().problem) return;
     try {
       read_entry(entries.back(), event);
@@ -94,6 +98,7 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
 /// Gives a tensor what the layout header says of it. The stored array must agree. `types` are those of the format.
 void apply_layout(StoredTensor& tensor, const LayoutEntry& entry, SafeTensorsTypes types) {
   if (entry.problem) throw Error(*entry.problem);
+  check_rank(entry.name, entry.ndims, "dims");
   if (!tensor.dtype) {
     fail_tensor(ErrorCode::unsupported, tensor.name,
                 "elements of " + escaped(tensor.type_name) + ", which relayout does not convert, have no layout here",

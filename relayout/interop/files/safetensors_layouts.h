@@ -19,8 +19,11 @@ inline constexpr std::string_view kSafeTensorsMetadata = "__metadata__", kSafeTe
 [[noreturn]] void fail_tensor(ErrorCode code, std::string_view tensor, const std::string& what, std::string value = {});
 [[noreturn]] void corrupt_tensor(std::string_view tensor, const std::string& what, std::string value = {});
 
-/// Adds an event's number to dims. Errors: corrupt (it is none), limit (over 12 dims).
-void push_extent(Dims& dims, std::string_view tensor, const JsonEvent& event, const char* field);
+/// Counts the extent that an event has, and adds it to dims where these have room. Error{corrupt}: it is none.
+void push_extent(Dims& dims, int64_t& count, std::string_view tensor, const JsonEvent& event, const char* field);
+
+/// Error{limit}: the extents that push_extent() counted are more than a tensor here has dims.
+void check_rank(std::string_view tensor, int64_t count, const char* field);
 
 /// The shape of the array that holds a layout, before its views: its physical axes, or where it has none, one axis as
 /// long as the span.

@@ -201,6 +201,17 @@ TEST(Safetensors, EveryLieNamesItsTensor) {
   EXPECT_ERROR(ErrorCode::limit, parse(file("{" + entry("t", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1", "0,1") + "}", 1)));
 }
 
+TEST(Safetensors, MoreDimsThanATensorHasHere) {
+  const std::string deep = entry("deep", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1,1", "0,1");
+  const SafeTensors parsed =
+      parse_safetensors(bytes_of(file("{" + deep + "," + entry("flat", "U8", "2", "1,3") + "}", 3)), {});
+  const Error problem = parsed.tensors.at(0).problem.value();
+  EXPECT_EQ(problem.code(), ErrorCode::limit);
+  EXPECT_EQ(problem.message(), "safetensors: tensor \"deep\" has 14 dims; at most 12 are read");
+  EXPECT_EQ(problem.field() + " " + problem.value() + " " + problem.limit(), "shape 14 12");
+  EXPECT_FALSE(parsed.tensors.at(1).problem);
+}
+
 /// What is wrong with one tensor hides no other, whether that one is asked for by name or not.
 TEST(Safetensors, OneTensorHidesNoOther) {
   const std::string layouts = "{\\\"version\\\":1,\\\"tensors\\\":{\\\"bad\\\":{\\\"dims\\\":[1]}}}";
