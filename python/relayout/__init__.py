@@ -28,7 +28,7 @@ from ._model import Model, plan, run
 from ._native import (SYSTEMS, Buffer, Conversion, available_isas, clear_plan_cache, contiguous, copy, default_threads,
                       interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
-from . import _signatures  # noqa: F401 - classes get theirs
+from . import _arguments, _signatures  # noqa: F401 - classes get their signatures
 
 if TYPE_CHECKING:
     from . import opencl as opencl, testing as testing
@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _SUBMODULES = ("opencl", "testing")
+_arguments.present(__name__, __all__)
 
 if not TYPE_CHECKING:  # for a type checker a module with __getattr__ has every name
 

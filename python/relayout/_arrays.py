@@ -247,8 +247,8 @@ def _broadcast(source: Any, shape: Sequence[int]) -> Any:
     try:
         return source.expand(shape) if is_torch(source) else np.broadcast_to(source, shape)
     except (ValueError, RuntimeError):
-        raise InvalidArgumentError(f"src of shape {tuple(source.shape)} cannot be broadcast to {tuple(shape)}", "src",
-                                   str(tuple(source.shape)), str(tuple(shape))) from None
+        raise InvalidArgumentError(f"src is {tuple(source.shape)}, which cannot be broadcast to dst, which is "
+                                   f"{tuple(shape)}", "src", str(tuple(source.shape)), str(tuple(shape))) from None
 
 
 def check_same_type(out: Any, x: Any) -> None:

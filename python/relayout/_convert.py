@@ -75,7 +75,7 @@ def _per_mask(numbers: Numbers, name: str) -> Optional[tuple]:
         numbers = numbers.detach().tolist()
     array = np.asarray(numbers)
     if array.dtype.kind not in "iufO" or array.dtype.kind == "O" and not all(type(n) is int for n in array.ravel()):
-        raise InvalidArgumentError(f"{name} must be real numbers", name, str(array.dtype))
+        raise TypeError(f"{name} must be real numbers, and elements of the type {array.dtype} are none")
     return tuple(_exact_float(number, name) for number in array.ravel().tolist()), array.shape
 
 

@@ -31,8 +31,8 @@ def name_of(dtype: Any) -> str:
 
     Texts are relayout's names ("f32", "u4"), those of other libraries ("float32", "half", "fp16", "torch.bfloat16",
     "int4") and NumPy's codes behind a mark of the bytes' order ("<f4"). ParseError for any other text, which names both
-    types where one means two, as "i4" does. UnsupportedError where relayout has no such type. Types of another order of
-    bytes are others.
+    types where one means two, as "i4" does. UnsupportedError where relayout has no such type, TypeError for what is no
+    type. Types of another order of bytes are others.
     """
     if isinstance(dtype, str):
         return _native.dtype_name(dtype)
@@ -42,10 +42,9 @@ def name_of(dtype: Any) -> str:
     else:
         try:
             described = np.dtype(dtype)
-        except (TypeError, ValueError, SyntaxError):  # NumPy reads a text as Python
-            described = None
-        native = described is not None and described.isnative
-        found = _ELSEWHERE.get(described.name) if native and described is not None else None
+        except (TypeError, ValueError):
+            raise TypeError(f"dtype must be a type of elements such as 'f32' or numpy.float32, not {text}") from None
+        found = _ELSEWHERE.get(described.name) if described.isnative else None
     if found is None:
         raise UnsupportedError(f"no type of elements {text!r}; there are {', '.join([*_NAMES, *PACKED])}", "dtype",
                                text, ", ".join([*_NAMES, *PACKED]))

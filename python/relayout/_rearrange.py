@@ -45,7 +45,7 @@ def _check_out(out, copy, shape, x):
         raise TypeError(f"rearrange: the destination is a {type(out).__name__}, which is no array; an axis that is "
                         'called "out" cannot be given a size')
     if tuple(out.shape) != shape:
-        raise InvalidArgumentError(f"rearrange: the destination has the shape {tuple(out.shape)}, the result {shape}",
+        raise InvalidArgumentError(f"rearrange: out is {tuple(out.shape)}, and the result {shape}",
                                    "out", str(tuple(out.shape)), str(shape))
     check_same_type(out, x)
 

@@ -17,7 +17,7 @@ from typing import Any, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
-from . import _native
+from . import _arguments, _native
 from ._arrays import host_view, with_plain_elements
 from ._dtypes import PACKED, name_of, numpy_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
@@ -308,3 +308,6 @@ def copy(src: _Tensor, dst: _Tensor, way: str = "automatic") -> None:
     (types), OverlapError (one memory), NotInjectiveError.
     """
     _opencl.copy(src._native, dst._native, way)
+
+
+_arguments.present(__name__, __all__)

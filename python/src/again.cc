@@ -124,7 +124,7 @@ PyObject* call_convert(PyObject* self, PyObject* const* args, size_t count, PyOb
     PyErr_SetString(PyExc_RuntimeError, error.what());
     return nullptr;
   }
-  return PyObject_Vectorcall(inner_function(self), args, count, names);
+  return call_function(self, args, count, names);
 }
 
 /// Keeps a conversion that writes every byte of its result, for further calls of its kind.

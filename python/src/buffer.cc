@@ -8,6 +8,7 @@
 #include <string>
 
 #include "python/src/arrays.h"
+#include "python/src/functions.h"
 #include "python/src/layout.h"
 #include "relayout/interop/dlpack.h"
 #include "relayout/interop/numpy.h"
@@ -140,7 +141,7 @@ TensorDesc buffer_desc_like(const Array& like) {
 
 void bind_buffer(nb::module_& module) {
   nb::class_<Buffer>(
-      module, "Buffer",
+      module, "Buffer", nb::type_slots(made_by_init()),
       "Memory with a layout. NumPy reads it without a copy (`numpy.asarray(buffer)`), as does every "
       "library with `from_dlpack`. Elements of bf16 and of 8-bit floats are integers of the same bits to "
       "NumPy: `.view(ml_dtypes.bfloat16)` says what they are.")

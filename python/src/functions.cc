@@ -1,4 +1,5 @@
-// Functions of an extension module as Python's own tools expect functions: inspect.signature, pickle and copy.
+// Functions of an extension module as Python's own tools expect functions: inspect.signature, pickle and copy. Calls
+// with arguments of wrong types fail with an error that names the argument.
 //
 // nanobind's types of functions cannot be changed or derived from, so two types stand in front of them: one for
 // functions, and one for methods, which binds to an object as methods of Python do. Both have the names that nanobind's
@@ -28,8 +29,35 @@ struct Function {
 
 PyObject* inner_of(PyObject* self) { return reinterpret_cast<Function*>(self)->inner; }
 
+/// After a call that raised a TypeError: raises one that names the argument of a wrong type instead, if there is one.
+/// The question costs a TypeError; what goes wrong in asking it, memory for instance, leaves the error as it was.
+void explain_type_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  nb::python_error raised;
+  if (raised.type().is(PyExc_TypeError)) {
+    try {
+      nb::list given;
+      for (Py_ssize_t i = 0; i < count; ++i) given.append(nb::handle(args[i]));
+      nb::dict named;
+      for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_Size(names); ++i)
+        named[nb::handle(PyTuple_GetItem(names, i))] = nb::handle(args[count + i]);
+      const nb::object said =
+          nb::module_::import_("relayout._arguments")
+              .attr("explained")(nb::handle(inner_of(self)), nb::tuple(given), named, nb::str(raised.value()));
+      if (!said.is_none()) {
+        PyErr_SetObject(PyExc_TypeError, said.ptr());
+        return;
+      }
+    } catch (nb::python_error&) {
+    }
+  }
+  raised.restore();
+}
+
 PyObject* call_inner(PyObject* self, PyObject* const* args, size_t count, PyObject* names) {
-  return PyObject_Vectorcall(inner_of(self), args, count, names);
+  PyObject* result = PyObject_Vectorcall(inner_of(self), args, count, names);
+  if (result == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0)
+    explain_type_error(self, args, PyVectorcall_NARGS(count), names);
+  return result;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -85,9 +113,12 @@ PyObject* bind_to_nothing(PyObject* self, PyObject*, PyObject*) { return Py_NewR
 PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, call), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 PyObject* documentation(PyObject* self, void*) { return PyObject_GetAttrString(inner_of(self), "__doc__"); }
+/// By which inspect.getsource finds a function of Python.
+PyObject* wrapped(PyObject* self, void*) { return Py_NewRef(inner_of(self)); }
 
 PyGetSetDef properties[] = {{"__doc__", &documentation, nullptr, nullptr, nullptr},
                             {"__signature__", &signature, nullptr, nullptr, nullptr},
+                            {"__wrapped__", &wrapped, nullptr, nullptr, nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef methods[] = {{"__reduce__", &reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
@@ -128,7 +159,7 @@ void present_members(nb::handle owner, const std::string& module, const Types& t
   for (nb::handle name : names) {
     const auto text = nb::cast<std::string>(nb::str(name));
     // Python looks its own methods up by their names, in ways of their own.
-    if (text.starts_with("__")) continue;
+    if (text.starts_with("__") && text != "__init__" && text != "__getitem__") continue;
     const nb::object member = members_of[name];
     if (member.type().is(types.functions))
       nb::setattr(owner, name, presented(member, types.function));
@@ -157,11 +188,38 @@ void present_functions(nb::module_& module) {
   present_members(module, nb::cast<std::string>(module.attr("__name__")), types);
 }
 
-PyObject* inner_function(PyObject* stand_in) { return inner_of(stand_in); }
+PyObject* call_function(PyObject* stand_in, PyObject* const* args, size_t count, PyObject* names) {
+  return call_inner(stand_in, args, count, names);
+}
 
 nb::object stand_in(nb::handle function, vectorcallfunc call) {
   static PyTypeObject* const type = make_type("relayout._native.function", false);
   return presented(function, type, call);
+}
+
+void bind_functions(nb::module_& module) {
+  module.def(
+      "with_named_arguments", [](nb::handle function) { return stand_in(function, &call_inner); }, nb::arg("function"),
+      "A function that calls one of Python, and whose TypeErrors name the argument of a wrong type.");
+  module.def(
+      "with_named_arguments_of_method",
+      [](nb::handle method) {
+        static PyTypeObject* const type = make_type("relayout._native.method", true);
+        return presented(method, type);
+      },
+      nb::arg("method"), "Likewise of a method.");
+}
+
+namespace {
+int init_by_name(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "no constructor");
+  return -1;
+}
+}  // namespace
+
+PyType_Slot* made_by_init() {
+  static PyType_Slot slots[] = {{Py_tp_init, reinterpret_cast<void*>(&init_by_name)}, {0, nullptr}};
+  return slots;
 }
 
 }  // namespace relayout::python

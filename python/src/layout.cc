@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "python/src/arrays.h"
+#include "python/src/functions.h"
 #include "relayout/core/decide.h"
 #include "relayout/interop/spelling.h"
 
@@ -262,7 +263,7 @@ void bind_protocols(nb::class_<PyLayout>& type) {
 
 void bind_layout(nb::module_& module) {
   nb::class_<PyLayout> type(
-      module, "Layout",
+      module, "Layout", nb::type_slots(made_by_init()),
       "Where each element of a tensor lies: offset(i) = offset0 + the sum over all digits of digit "
       "times stride, in elements. It never changes. `relayout.layout()` makes it.");
   type.def(

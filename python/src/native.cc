@@ -59,6 +59,7 @@ NB_MODULE(_native, module) {
   python::bind_copies(module);
   python::bind_conversion(module);
   python::bind_again(module);
+  python::bind_functions(module);
   python::bind_sharing(module);
   python::bind_files(module);
   python::bind_file_conversion(module);

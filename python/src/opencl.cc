@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "python/src/arrays.h"
+#include "python/src/functions.h"
 #include "python/src/layout.h"
 #include "python/src/sides.h"
 #include "python/src/watch.h"
@@ -147,7 +148,8 @@ std::string download(const HeldTensor& tensor, nb::handle out, const std::string
 
 void bind_device(nb::module_& module) {
   using opencl::Device;
-  nb::class_<Device>(module, "Device", "An OpenCL device: what it is called and what it allows.")
+  nb::class_<Device>(module, "Device", nb::type_slots(made_by_init()),
+                     "An OpenCL device: what it is called and what it allows.")
       .def(
           "__init__",
           [](Device* self, std::optional<int> number) {

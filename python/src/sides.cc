@@ -19,10 +19,13 @@ bool row_major(const Dims& shape, const Dims& strides, int64_t item_bytes) {
   return true;
 }
 
-[[noreturn]] void refuse_shape(const std::string& what, const Dims& shape, const Dims& wanted) {
-  throw Error(ErrorCode::invalid_argument,
-              what + " describes an array of " + shape_text(wanted) + ", and this one is " + shape_text(shape), "shape",
-              shape_text(shape), shape_text(wanted));
+/// Of an argument, "x" or "out", whose layout is called `layout`.
+[[noreturn]] void refuse_shape(const std::string& argument, const Dims& shape, const std::string& layout,
+                               const Dims& wanted) {
+  throw Error(
+      ErrorCode::invalid_argument,
+      argument + " is an array of " + shape_text(shape) + ", and " + layout + " describes one of " + shape_text(wanted),
+      "shape", shape_text(shape), shape_text(wanted));
 }
 
 /// Elements that an array of this many bytes holds of a type.
@@ -40,8 +43,8 @@ Side source_of_layout(const Layout& layout, const Dims& shape, const Dims& strid
   }
   if (held(shape, item_bytes, dtype) < layout.span()) {
     throw Error(ErrorCode::buffer_too_small,
-                "the array holds " + std::to_string(held(shape, item_bytes, dtype)) +
-                    " elements, and its layout takes " + std::to_string(layout.span()),
+                "x holds " + std::to_string(held(shape, item_bytes, dtype)) + " elements, and its layout takes " +
+                    std::to_string(layout.span()),
                 "x", std::to_string(product(shape) * item_bytes), std::to_string(out.desc.span_bytes()));
   }
   return out;
@@ -113,7 +116,7 @@ Side source_of_format(const Format& format, nb::handle given_dims, const Dims& s
     return source_with_strides(format, dims, shape, strides, item_bytes, dtype);
   }
   if (shape.size() > 1 && physical && !as_bytes && !has_joined_gates(format, shape, dims))
-    refuse_shape(escaped(format.text()), shape, *physical);
+    refuse_shape("x", shape, escaped(format.text()), *physical);
   Side out = source_of_layout(format.before_views(dims), shape, strides, item_bytes, dtype);
   out.desc = {format.bind(dims), dtype};
   out.expression = format.text();
@@ -172,8 +175,7 @@ void check_destination(const Side& side, const Array& array) {
     throw Error(ErrorCode::unsupported, "out must have its elements row-major in one run of memory", "out");
   }
   if (array.shape != side.shape && array.shape.size() != 1)
-    refuse_shape(side.expression.empty() ? "the destination's layout" : escaped(side.expression), array.shape,
-                 side.shape);
+    refuse_shape("out", array.shape, side.expression.empty() ? "its layout" : escaped(side.expression), side.shape);
   if (array.bytes() < side.desc.span_bytes()) {
     throw Error(ErrorCode::buffer_too_small,
                 "out has " + std::to_string(array.bytes()) + " bytes, and its layout takes " +

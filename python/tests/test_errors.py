@@ -3,6 +3,7 @@
 fuzz_calls.py makes thousands of random bad calls in a process of its own.
 """
 import copy
+import inspect
 import os
 import pickle
 import subprocess
@@ -136,10 +137,8 @@ def test_no_array(thing, tmp_path):
     lambda: relayout.convert(X, "abc", "cab", dst_scale=0.0), lambda: relayout.convert(X, "abc", "cab", scale=10**400),
     lambda: relayout.convert(X, "abc", "cab", scale=1e300), lambda: relayout.convert(X, "abc", "cab", mean=1e300),
     lambda: relayout.convert(X, "abc", "cab", std=0), lambda: relayout.convert(X, "abc", "cab", std=1, dst_scale=1),
-    lambda: relayout.convert(X, "abc", "cab", scale=1j),
     lambda: relayout.convert(X, "abc", "cab", scale=[1, 2, 3]), lambda: relayout.convert(X, "abc", "cab", scale=[]),
     lambda: relayout.convert(X, "abc", "cab", scale=np.ones((3, 2, 1))),
-    lambda: relayout.convert(X, "abc", "cab", scale=[None]),
     lambda: relayout.convert(X, "abc", "cab", scale=np.ones((2, 3, 4, 1))),
     lambda: relayout.convert(X, "abc", "cab", dtype="u8", dst_zero_point=1.5),
     lambda: relayout.convert(X, "abc", "cab", dtype="u8", dst_zero_point=2**40),
@@ -197,6 +196,7 @@ def test_wrong_arguments(call):
     lambda: relayout.convert(X, "abc", ["abc"]),
     lambda: relayout.convert(X, b"abc", "cab"), lambda: relayout.convert(X, "abc", "cab", dims="abc"),
     lambda: relayout.convert(X, "abc", "cab", dims=3.5), lambda: relayout.convert(X, "abc", "cab", dtype=[1]),
+    lambda: relayout.convert(X, "abc", "cab", scale=1j), lambda: relayout.convert(X, "abc", "cab", scale=[None]),
     lambda: relayout.convert(X, "abc", "cab", beta="x"), lambda: relayout.convert(X, "abc", "cab", padding="x"),
     lambda: relayout.layout(None), lambda: relayout.layout(3), lambda: relayout.layout("ab", "cd"),
     lambda: relayout.layout("ab", (1.5, 2)), lambda: relayout.layout("ab", {1, 2}), lambda: LAYOUT.offset("a"),
@@ -210,8 +210,10 @@ def test_wrong_arguments(call):
 ])
 @pytest.mark.filterwarnings("ignore:nanobind")
 def test_wrong_types(call):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError) as caught:
         call()
+    # Of an object that was never made, even a property fails, and in nanobind's words.
+    assert "incompatible function arguments" not in str(caught.value) or "__new__" in inspect.getsource(call)
 
 
 def test_a_refused_call_changes_nothing():

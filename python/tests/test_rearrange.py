@@ -288,7 +288,7 @@ def test_arguments_of_wrong_types():
 def test_arguments_of_wrong_values():
     x = np.zeros((2, 3))
     for call, message in (
-            (lambda: rearrange("a b -> b a", x, out=np.zeros((2, 3))), r"shape \(2, 3\), the result \(3, 2\)"),
+            (lambda: rearrange("a b -> b a", x, out=np.zeros((2, 3))), r"out is \(2, 3\), and the result \(3, 2\)"),
             (lambda: rearrange("a b -> b a", x, out=np.zeros((3, 2)), copy=False), "copy=False contradicts"),
             (lambda: rearrange("n a -> a n", []), "the list has no arrays"),
             (lambda: rearrange("n a b -> n b a", [x, x.T]), r"array 0 has \(2, 3\) and array 1 has \(3, 2\)")):

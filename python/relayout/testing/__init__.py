@@ -28,6 +28,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .. import _arguments
+
 if TYPE_CHECKING:
     from . import pytest_plugin as pytest_plugin
     from . import strategies as strategies
@@ -77,7 +79,9 @@ if not TYPE_CHECKING:  # for a type checker a module with __getattr__ has every 
             return importlib.import_module("." + name, __name__)
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module("." + _HOMES[name], __name__), name)
+        home = importlib.import_module("." + _HOMES[name], __name__)
+        _arguments.present(home.__name__, [name])
+        return getattr(home, name)
 
 
 def __dir__() -> list[str]:

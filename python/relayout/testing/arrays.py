@@ -6,6 +6,7 @@ Example: `for name, x in layouts((2, 3)): assert my_sum(x) == 15` sees "contiguo
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -67,7 +68,7 @@ def layouts(shape: Ints | list[int], dtype: Any = "float32", framework: str = "n
     The result iterates over pairs of a name and an array, has a `len()`, and its `strategy()` is a Hypothesis strategy;
     `relayout.testing.strategies.arrays` is one for drawn shapes and values.
     """
-    return Layouts(make_values(tuple(int(n) for n in shape), dtype, framework), chosen(layouts), seed)
+    return Layouts(make_values(tuple(operator.index(n) for n in shape), dtype, framework), chosen(layouts), seed)
 
 
 def make_values(shape: Ints, dtype: Any = "float32", framework: str = "numpy") -> Values:
@@ -89,7 +90,7 @@ def strided_array(values: Any = None, *, shape: Ints | list[int] | None = None, 
     made: Values
     given = None if values is None else np.asarray(values)
     if shape is not None:
-        found = tuple(int(n) for n in shape)
+        found = tuple(operator.index(n) for n in shape)
     elif given is not None:
         found = given.shape
     else:
@@ -100,7 +101,7 @@ def strided_array(values: Any = None, *, shape: Ints | list[int] | None = None, 
             raise ValueError(f"values: {given.size} elements are no array of shape {found}")
         made = made.with_numbers(given.astype(np.float64) if given.dtype.kind == "U" and _is_float(made) else given)
     made = made.project(tuple(d for d, stride in enumerate(strides) if stride == 0 and found[d] > 1))
-    return made.place(_layout(found, tuple(int(s) for s in strides), offset, skew)).array
+    return made.place(_layout(found, tuple(operator.index(s) for s in strides), offset, skew)).array
 
 
 def _layout(shape: Ints, strides: Ints, offset: int, skew: int) -> Layout:

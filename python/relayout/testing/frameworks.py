@@ -25,6 +25,8 @@ def framework_of(value: Any) -> Framework | None:
 
 def framework_named(name: str) -> Framework:
     """The framework of this name, imported."""
+    if not isinstance(name, str):
+        raise TypeError("framework must be a text")
     found = next((framework for framework in FRAMEWORKS if framework.name == name), None)
     if found is None:
         raise ValueError(f"framework: {name!r} unknown; known are {[framework.name for framework in FRAMEWORKS]}")
