@@ -171,6 +171,24 @@ def test_one_tensor_hides_no_other(tmp_path):
                 call()
 
 
+def test_more_dims_than_a_tensor_has_here(tmp_path):
+    deep, flat = np.zeros((1,) * 12 + (2,), np.float32), np.arange(3.0)
+    np.save(tmp_path / "x.npy", deep)
+    with pytest.raises(relayout.LimitError, match="13 dims; at most 12 are read") as caught:
+        relayout.load(tmp_path / "x.npy")
+    assert (caught.value.field, caught.value.value, caught.value.limit) == ("shape", "13", "12")
+    np.savez(tmp_path / "x.npz", deep=deep, flat=flat)
+    write_safetensors(tmp_path / "x.safetensors", {"deep": ("F32", deep.shape, 0, 8), "flat": ("F64", (3,), 8, 32)},
+                      deep.tobytes() + flat.tobytes())
+    for path in (tmp_path / "x.npz", tmp_path / "x.safetensors"):
+        file = relayout.open(path)
+        assert "13 dims; at most 12 are read" in file["deep"].problem and file["flat"].problem is None
+        assert np.array_equal(file["flat"], flat) and np.array_equal(relayout.load(path, "flat"), flat)
+        for call in (lambda: file["deep"].array(), lambda: relayout.load(path), lambda: relayout.load(path, "deep")):
+            with pytest.raises(relayout.LimitError, match="13 dims; at most 12 are read"):
+                call()
+
+
 def test_names_that_are_not_there(tmp_path):
     path = tmp_path / "x.npz"
     np.savez(path, **{"encoder.weight": np.zeros(2), "encoder.bias": np.zeros(2)})
