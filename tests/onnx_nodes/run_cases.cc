@@ -23,8 +23,7 @@
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/execute/run/execute.h"
 #include "relayout/graph/onnx/onnx.h"
-#include "relayout/graph/passes/fuse.h"
-#include "relayout/graph/passes/simplify.h"
+#include "relayout/graph/passes/prepare.h"
 #include "relayout/graph/plan/propagate.h"
 #include "relayout/graph/reference/reference.h"
 
@@ -134,8 +133,7 @@ std::vector<const TestTensor*> sources_of(const Graph& graph, const std::vector<
 }
 
 std::vector<Values> run_planned(Graph graph, const std::vector<const TestTensor*>& sources) {
-  graph::simplify(graph);
-  graph::fuse(graph);
+  graph::prepare(graph, [](const graph::Graph&, graph::NodeId) { return true; });
   for (const auto* list : {&graph.inputs, &graph.outputs}) {
     for (const graph::TensorId id : *list) graph.tensor(id).layout = Layout::contiguous(graph.tensor(id).dims);
   }

@@ -23,9 +23,8 @@
 #include "relayout/execute/run/execute.h"
 #include "relayout/graph/onnx/onnx.h"
 #include "relayout/graph/optimize/optimize.h"
-#include "relayout/graph/passes/fuse.h"
+#include "relayout/graph/passes/prepare.h"
 #include "relayout/graph/passes/simplify.h"
-#include "relayout/graph/passes/widen.h"
 #include "relayout/graph/plan/propagate.h"
 #include "relayout/graph/reference/reference.h"
 #include "tests/support/simple_costs.h"
@@ -77,10 +76,14 @@ graph::LayoutPlan plan_by(const Graph& graph, const graph::Backend& backend, con
 
 /// The outputs; the names of implementations are added to `names`.
 std::vector<Bytes> by_plan(Graph graph, const std::vector<Bytes>& inputs, const std::string& way, std::string* names) {
-  graph::simplify(graph);
-  if (way != "apart") graph::fuse(graph);
   const auto backend = execute::onednn_backend(1);
-  graph::widen(graph, [&](const Graph& g, graph::NodeId n) { return graph::has_implementation(*backend, g, n); });
+  const auto computable = [&](const Graph& g, graph::NodeId n) { return graph::has_implementation(*backend, g, n); };
+  if (way == "apart") {
+    graph::simplify(graph);
+    graph::widen(graph, computable);
+  } else {
+    graph::prepare(graph, computable);
+  }
   for (const auto* list : {&graph.inputs, &graph.outputs}) {
     for (const graph::TensorId id : *list) graph.tensor(id).layout = Layout::contiguous(graph.tensor(id).dims);
   }
