@@ -145,6 +145,7 @@ void simplify(Graph& graph) {
     remove_identities(graph);
     fold_batch_normalization(graph);
     join_compositions(graph);
+    join_rows(graph);
     prune(graph);
     if (graph.nodes.size() == nodes && graph.tensors.size() == tensors) return;
   }

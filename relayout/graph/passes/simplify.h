@@ -27,6 +27,10 @@ void remove_identities(Graph& graph);
 /// with a constant bias. Only nodes of inference.
 void join_compositions(Graph& graph);
 
+/// Makes a product of many matrices of one row each by one matrix (64x1x256 by 1x256x1000) the product of one matrix of
+/// all these rows, between two reshapes. Only nodes of inference. Ids of nodes change.
+void join_rows(Graph& graph);
+
 /// Applies the functions of this file until nothing changes. Ids of tensors change.
 void simplify(Graph& graph);
 

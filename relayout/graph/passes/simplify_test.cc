@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "relayout/graph/models/models.h"
+#include "tests/support/nodes.h"
 #include "tests/support/simplify_graphs.h"
 
 namespace relayout::graph {
@@ -176,6 +177,30 @@ TEST(Simplify, PruneKeepsInputsAndHints) {
   EXPECT_EQ(g.inputs, (std::vector<TensorId>{x, unused, diff}));
   EXPECT_EQ(same, 5);
   expect_sound(g);
+}
+
+std::vector<Kind> kinds_of_product(const Dims& a, const Dims& b) {
+  Graph graph;
+  std::mt19937 rng(3);
+  const auto values = [&](const Dims& dims) { return test::random_values(*checked_product(dims), rng, -1, 1); };
+  const TensorId x = graph.input("x", a), y = graph.input("y", b);
+  const TensorId bias = graph.constant("b", {b.back()}, std::vector<float>(static_cast<std::size_t>(b.back()), 0.5f));
+  graph.output(graph.matmul(x, y, bias));
+  const std::vector<Values> inputs{values(a), values(b)}, expected = evaluate(graph, inputs);
+  simplify(graph);
+  EXPECT_EQ(evaluate(graph, inputs), expected);
+  std::vector<Kind> out;
+  for (const Node& node : graph.nodes) out.push_back(node.kind);
+  return out;
+}
+
+TEST(Simplify, SingleRowsByOneMatrixAreOneProduct) {
+  const std::vector<Kind> alone{Kind::matmul}, joined{Kind::reshape, Kind::matmul, Kind::reshape};
+  EXPECT_EQ(kinds_of_product({5, 1, 4}, {1, 4, 3}), joined);
+  EXPECT_EQ(kinds_of_product({2, 3, 1, 4}, {1, 1, 4, 3}), joined);
+  EXPECT_EQ(kinds_of_product({5, 2, 4}, {1, 4, 3}), alone);
+  EXPECT_EQ(kinds_of_product({5, 1, 4}, {5, 4, 3}), alone);
+  EXPECT_EQ(kinds_of_product({1, 1, 4}, {1, 4, 3}), alone);
 }
 
 }  // namespace

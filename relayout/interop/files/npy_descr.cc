@@ -67,14 +67,16 @@ int64_t descr_bytes(std::string_view descr) {
     refuse_descr(descr, "are objects of Python, which only Python can read");
   const bool is_name = !code.empty() && is_letter(code[0]) &&
                        std::ranges::all_of(code, [](char ch) { return is_letter(ch) || is_digit(ch); });
-  const std::optional<int64_t> bytes = code.empty() ? std::nullopt : bytes_of_code(code);
-  if (!is_name && !bytes) corrupt_npy("descr \"" + escaped(descr) + "\" is no type", escaped(descr));
-  if (bytes && *bytes < 0) corrupt_npy("descr \"" + escaped(descr) + "\" overflows 64 bits", escaped(descr));
-  if ((bytes && *bytes == 0) || code == "V" || code == "S" || code == "U" || code == "a") {
+  const std::optional<int64_t> counted = code.empty() ? std::nullopt : bytes_of_code(code);
+  const bool is_counted = counted.has_value();
+  const int64_t bytes = counted.value_or(0);
+  if (!is_name && !is_counted) corrupt_npy("descr \"" + escaped(descr) + "\" is no type", escaped(descr));
+  if (bytes < 0) corrupt_npy("descr \"" + escaped(descr) + "\" overflows 64 bits", escaped(descr));
+  if ((is_counted && bytes == 0) || code == "V" || code == "S" || code == "U" || code == "a") {
     refuse_descr(descr, "have no bytes");
   }
   if (const auto known = type_called(code)) return relayout::bits(*known) / 8;
-  return bytes.value_or(0);
+  return bytes;
 }
 
 /// The width of a descr that has parts: a list of fields, or a pair of a descr and a shape.
