@@ -51,9 +51,9 @@ constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},
                                   {"jit", 0.95, 0.9},
                                   {"", 0.5, 0.5}};
 constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
-/// Of kernels that multiply bytes, four at a time in place of an f32. Their names do not say which are depthwise.
-constexpr Share kBytes[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"jit_int8_1x1", 2.9, 0.6}, {"", 3.3, 0.6}};
-constexpr Share kDepthwiseBytes{"", 0.4, 0.3};
+/// Of kernels that multiply bytes. Their names do not say which are depthwise.
+constexpr Share kBytes[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 1.15, 0.6}};
+constexpr Share kDepthwiseBytes{"", 0.74, 0.6};
 constexpr Share kRecurrent[] = {{"ref", 0.1, 0.8}, {"relayout", 0.4, 0.8}, {"", 0.33, 0.8}};
 /// The share that Winograd's transforms reach, by the size of tiles: of docs/lab/opaque-formats.md.
 constexpr double transforms_of(int tile) { return tile > 2 ? 0.22 : 0.49; }

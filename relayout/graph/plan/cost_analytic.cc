@@ -52,7 +52,7 @@ class AnalyticCosts : public Costs {
       return calibration_.step_us + calibration_.call_us + one / 1000 / calibration_.threads;
     }
     const Channels channels = implementation.src[0] ? channels_of(*implementation.src[0]) : Channels::plain;
-    const DType dtype = graph.tensor(node.src[0]).dtype;
+    const DType dtype = performance.widens ? DType::f32 : graph.tensor(node.src[0]).dtype;
     const double speed = calibration_.flops_per_us * speed_of(dtype) * performance.arithmetic *
                          shape_share(graph, node, performance, channels);
     // Unfolding and Winograd's transforms are steps of their own before and after the multiplication.

@@ -213,6 +213,12 @@ double steps_of(const Graph& graph, const Node& node) {
   }
 }
 
+/// What a function of f32 takes behind a product of bytes, in operations on bytes: measured with up to six of them
+/// behind convolutions of twelve shapes (docs/lab/planning-cost-model.md).
+constexpr double kFunctionBehindBytes = 22;
+/// And in a pass of its own, which reaches a third of the machine's arithmetic: each operation takes so many.
+constexpr double kFunctionApart = 3;
+
 }  // namespace
 
 Work work_of(const Graph& graph, NodeId id, const Implementation& implementation, const Performance& performance) {
@@ -224,7 +230,13 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
     out.flops = flops_of(graph, node, implementation);
     out.steps = steps_of(graph, node);
   }
-  for (const PostOp& op : node.post_ops) out.flops += operations(op) * padded(implementation.dst[0]);
+  const bool behind_bytes = is_byte(graph.tensor(node.src[0]).dtype) && !performance.widens;
+  for (const PostOp& op : node.post_ops) {
+    const double each = behind_bytes                 ? kFunctionBehindBytes
+                        : performance.post_ops_apart ? kFunctionApart * operations(op)
+                                                     : operations(op);
+    out.flops += each * padded(implementation.dst[0]);
+  }
   if (node.dst[0] != kNone) out.results = elements(graph, node.dst[0]);
   const auto add = [&](const std::vector<TensorId>& operands, const std::vector<std::optional<Layout>>& layouts) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
