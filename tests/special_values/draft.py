@@ -6,6 +6,7 @@ import numpy
 from onnx import TensorProto, checker, defs, helper, numpy_helper, shape_inference
 
 import elements
+import rules
 
 TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16,
          "bfloat16": TensorProto.BFLOAT16, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8,
@@ -28,12 +29,15 @@ def type_of(dtype):
 
 @dataclasses.dataclass
 class Value:
-    """`exact`: no rounding differs between implementations. `zeros`: the sign of a zero is defined."""
+    """`exact`: no rounding differs between implementations. `zeros`: the sign of a zero is defined. `of_bf16`: the
+    model has values of that type. `noisy`: zeros are differences, and may be other small numbers."""
     name: str
     shape: tuple
     dtype: numpy.dtype
     exact: bool = True
     zeros: bool = True
+    of_bf16: bool = False
+    noisy: bool = False
 
     @property
     def rank(self):
@@ -110,7 +114,8 @@ class Draft:
                 raise Unfit("%s has no fit shape" % operator)
             results.append(Value(name, shape, helper.tensor_dtype_to_np_dtype(kind.elem_type),
                                  exact and all(s.exact for s in given.values()),
-                                 zeros and all(s.zeros for s in given.values())))
+                                 zeros and all(s.zeros for s in given.values()),
+                                 noisy=operator in rules.ADDING or zeros and any(s.noisy for s in given.values())))
         self.nodes.append(node)
         self.values += results
         return results if outputs > 1 else results[0]

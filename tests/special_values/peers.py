@@ -73,7 +73,8 @@ def widened(array):
 
 
 def equal(a, b, value):
-    return elements.same(a, b, value.exact, value.zeros) | rules.near_overflow(a, b) | rules.flushed(a, b)
+    out = elements.same(a, b, value.exact, value.zeros) | rules.near_overflow(a, b)
+    return out | rules.flushed(a, b) if value.of_bf16 else out
 
 
 class Chains:
@@ -85,7 +86,9 @@ class Chains:
         inputs = {**draft.inputs, **draft.constants}
         self.reference, self.runtime, self.chosen = dict(inputs), dict(inputs), dict(inputs)
         self.marked = {n: numpy.zeros(a.shape, bool) for n, a in inputs.items()}
-        self.exact = {**dict.fromkeys(inputs, True), **{v.name: v.exact for v in draft.values}}
+        of_bf16 = any(v.dtype == elements.BF16 for v in draft.values)
+        for value in draft.values:
+            value.of_bf16 = of_bf16
         self.values = {v.name: v for v in draft.values}
         for node in model.graph.node:
             self.step(node)
@@ -101,22 +104,27 @@ class Chains:
 
         return rules.replaced(node, given, [v.shape for v in results], run) or run()
 
+    def wide_runtime_of(self, node, given):
+        """What ONNX Runtime makes of a node in float32."""
+        wide = onnx.NodeProto()
+        wide.CopyFrom(node)
+        for attribute in wide.attribute:
+            if attribute.name == "to" and attribute.i in map(type_of, elements.FLOATS):
+                attribute.i = type_of("f4")
+        kinds = [dataclasses.replace(v, dtype=numpy.dtype("f4")) if elements.is_float(v.dtype) else v
+                 for v in (self.values[n] for n in node.output)]
+        with numpy.errstate(all="ignore"):
+            wider = {n: widened(a) for n, a in given.items()}
+        return by_runtime(alone(wide, wider, kinds, self.draft.opset),
+                          {n: a for n, a in wider.items() if not n.startswith("c")})
+
     def runtime_of(self, node, given):
         """What ONNX Runtime makes of a node; in float32 where it has no kernel of the type."""
         results = [self.values[n] for n in node.output]
         variable = {n: a for n, a in given.items() if not n.startswith("c")}
         out = by_runtime(alone(node, given, results, self.draft.opset), variable)
         if out is None:
-            wide = onnx.NodeProto()
-            wide.CopyFrom(node)
-            for attribute in wide.attribute:
-                if attribute.name == "to" and attribute.i in map(type_of, elements.FLOATS):
-                    attribute.i = type_of("f4")
-            kinds = [dataclasses.replace(v, dtype=numpy.dtype("f4")) if elements.is_float(v.dtype) else v
-                     for v in results]
-            with numpy.errstate(all="ignore"):
-                out = by_runtime(alone(wide, {n: widened(a) for n, a in given.items()}, kinds, self.draft.opset),
-                                 {n: widened(a) for n, a in variable.items()})
+            out = self.wide_runtime_of(node, given)
         fits = out and all(a.shape == v.shape for a, v in zip(out, results))
         with numpy.errstate(all="ignore"):
             return [a.astype(v.dtype) for a, v in zip(out, results)] if fits else None
@@ -135,15 +143,23 @@ class Chains:
         self.runtime.update(zip(node.output, b))
         given, a, b = self.both(node, self.chosen)
         results = [self.values[n] for n in node.output]
-        masks = rules.not_compared(node, given, self.marked, self.exact, [functools.partial(self.reference_of, node),
+        masks = rules.not_compared(node, given, self.marked, self.values, [functools.partial(self.reference_of, node),
                                                                           functools.partial(self.runtime_of, node)])
         if masks is None or masks is True:
             masks = [numpy.full(v.shape, masks is True) for v in results]
+        masks = [m | self.overflown(node, given, i, x) for i, (m, x) in enumerate(zip(masks, a))]
         self.marked.update(zip(node.output, masks))
         if not all((equal(x, y, v) | m).all() for x, y, v, m in zip(a, b, results, masks)):
             self.differing.append(node.op_type)
             a = self.choice(node, given, a, b, results)
         self.chosen.update(zip(node.output, a))
+
+    def overflown(self, node, given, i, result):
+        """Infinities of f16 that are numbers of f32: a chain of nodes may be computed in f32."""
+        if result.dtype != "f2" or not numpy.isinf(result).any():
+            return False
+        wide = self.wide_runtime_of(node, given)
+        return numpy.isinf(result) & numpy.isfinite(wide[i]) if wide else False
 
     def choice(self, node, given, a, b, results):
         """What relayout's reference makes of the node, each element of which is one of both answers."""

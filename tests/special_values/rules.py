@@ -64,7 +64,7 @@ def lrn(node, known, _):
 
 
 def resize(node, known, run):
-    """Interpolation without the elements whose weight is 0.
+    """The result without the elements whose weight is 0.
 
     The two peers read other ones of these: the reference one before, ONNX Runtime one behind a position that is an
     element's own. Where such an element is infinity or NaN, they give NaN, each for other elements.
@@ -72,7 +72,7 @@ def resize(node, known, run):
     x = known[node.input[0]]
     wide = x.astype("f8")
     places = numpy.argwhere(~numpy.isfinite(wide))
-    if attributes_of(node).get("mode") == b"nearest" or not 0 < len(places) <= MOST_PLACES:
+    if not 0 < len(places) <= MOST_PLACES:
         return None
     out = run(numpy.where(numpy.isfinite(wide), wide, 0).astype(x.dtype))[0].astype("f8")
     for place in map(tuple, places):
@@ -97,7 +97,7 @@ def mean_variance_normalization(node, known, _):
 # By operator: a function of the node, the known values and the result's shape, in place of the reference.
 REPLACED = {"MaxPool": max_pool, "GlobalMaxPool": global_max_pool, "LRN": lrn,
             "MeanVarianceNormalization": mean_variance_normalization}
-# How many infinities and NaN a resize is looked into for.
+# How many infinities and NaN a resize is looked into for; with more of them it is not compared.
 MOST_PLACES = 64
 
 
@@ -132,14 +132,14 @@ def large(array, operator):
         return numpy.isfinite(wide) & (wide > most**0.5 / 4) | small
 
 
-def shaken(array):
-    """The elements but for some rounding; zeros stay zeros."""
+def shaken(array, noisy):
+    """The elements but for some rounding; zeros stay zeros unless they are differences."""
     wide = array.astype("f8")
     share = elements.TOLERANCE[array.dtype.name] / 20
     signs = numpy.resize([1, -1, -1, 1, 1, -1, 1], array.shape)
     with numpy.errstate(all="ignore"):
         moved = wide + signs * share * (numpy.abs(wide) + elements.scale_of(wide) / 4)
-        return numpy.where(wide == 0, wide, moved).astype(array.dtype)
+        return numpy.where((wide == 0) & (not noisy), wide, moved).astype(array.dtype)
 
 
 def of_nan(node, given, marked):
@@ -149,17 +149,22 @@ def of_nan(node, given, marked):
     return [mask] if mask.any() else None
 
 
-def not_compared(node, given, marked, exact, peers):
-    """A mask of each result of a node: which elements are not compared. `marked` has the masks of its sources, `exact`
-    whether no rounding is in them; `peers` are functions that give the node's results for other sources, or None.
+def not_compared(node, given, marked, values, peers):
+    """A mask of each result of a node: which elements are not compared. `marked` has the masks of its sources, `values`
+    what is known of those that nodes made; `peers` are functions that give the node's results for other sources, or
+    None.
 
     Not compared is what depends on elements that are not, what overflows by the order of operations, and what changes
     much if the sources change by rounding.
     """
+    if node.op_type == "Resize" and (~numpy.isfinite(given[node.input[0]].astype("f8"))).sum() > MOST_PLACES:
+        return True
     if node.op_type == "QuantizeLinear":
         return of_nan(node, given, marked)
     sources = {n: marked[n] | large(a, node.op_type) if node.op_type in ADDING else marked[n] for n, a in given.items()}
-    rounded = [n for n, a in given.items() if not exact[n] and elements.is_float(a.dtype)]
+    if any(value.of_bf16 for value in values.values()):
+        sources = {n: mask | may_be_flushed(given[n]) for n, mask in sources.items()}
+    rounded = [n for n, a in given.items() if n in values and not values[n].exact and elements.is_float(a.dtype)]
     any_masked = any(mask.any() for mask in sources.values())
     if any(sources[n].any() and not elements.is_float(a.dtype) for n, a in given.items()):
         return True
@@ -177,7 +182,8 @@ def not_compared(node, given, marked, exact, peers):
             if lost and kept:
                 masks.append([numpy.isnan(a.astype("f8")) & ~numpy.isnan(b.astype("f8")) for a, b in zip(lost, kept)])
         if rounded:
-            still, moved = run(given), run({n: shaken(a) if n in rounded else a for n, a in given.items()})
+            still, moved = run(given), run({n: shaken(a, values[n].noisy) if n in rounded else a
+                                          for n, a in given.items()})
             if still and moved:
                 masks.append([~elements.same(a, b, False, False) for a, b in zip(moved, still)])
     if any_masked and node.op_type in PASSING or not masks:
@@ -189,14 +195,20 @@ def near_overflow(got, want):
     """Merged steps may stay just below the greatest number, where apart they pass it and come to infinity."""
     if not elements.is_float(want.dtype):
         return numpy.zeros(want.shape, bool)
-    most = elements.limits(want.dtype)[0]
+    most = elements.limits("f4" if want.dtype == "f8" else want.dtype)[0]  # float64 is computed in float32
     g, w = got.astype("f8"), want.astype("f8")
     with numpy.errstate(all="ignore"):
         return (numpy.sign(g) == numpy.sign(w)) & (numpy.abs(g) > most / 16) & (numpy.abs(w) > most / 16)
 
 
+def may_be_flushed(array):
+    """Denormals of bfloat16."""
+    if not elements.is_float(array.dtype):
+        return False
+    wide = numpy.abs(array.astype("f8"))
+    return (wide > 0) & (wide < elements.limits(elements.BF16)[1])
+
+
 def flushed(got, want):
     """Denormals of bfloat16 may become 0, as the processor's conversion from float32 makes them 0."""
-    if want.dtype != elements.BF16:
-        return numpy.zeros(want.shape, bool)
-    return (got == 0) & (want != 0) & (numpy.abs(want.astype("f8")) < elements.limits(want.dtype)[1])
+    return (got == 0) & may_be_flushed(want)

@@ -10,6 +10,7 @@
 #include "relayout/execute/own/least_windows.h"
 #include "relayout/execute/own/padded_taps.h"
 #include "relayout/execute/own/padding.h"
+#include "relayout/execute/own/stray_products.h"
 #include "relayout/execute/own/undefined_rows.h"
 #include "relayout/execute/run/aligned.h"
 #include "relayout/execute/run/openmp.h"
@@ -62,6 +63,10 @@ class PrimitiveExecutable : public Executable {
     if (!node.post_ops.empty()) add_post_ops(engine, graph, node, layouts);
     if (LeastWindows::concern(graph, node)) least_windows_.emplace(graph, node, *layouts[0], *layouts[1]);
     if (UndefinedRows::concern(graph, node)) undefined_rows_.emplace(graph, node, *layouts[0], *layouts[1]);
+    const bool winograd = std::string_view(desc.impl_info_str()).find("wino") != std::string_view::npos;
+    const bool infers = node.pass == graph::Pass::forward_inference;
+    if (infers && (winograd || StrayProducts::in_pairs(graph, node) || StrayProducts::interpolates(graph, node)))
+      stray_products_.emplace(graph, node, layouts);
     if (PaddedTaps::concern(graph, node)) padded_taps_.emplace(graph, node, *layouts[1], *layouts[node.src.size()]);
     add_scratchpad(desc.scratchpad_desc(), engine);
     for (int arg : unused_results(graph, node)) {
@@ -101,6 +106,7 @@ class PrimitiveExecutable : public Executable {
     stream_.wait();
     if (undefined) undefined_rows_->run(src[0], dst[0]);
     if (least_windows_) least_windows_->run(src[0], dst[0]);
+    if (stray_products_) stray_products_->run(src, dst[0]);
     if (padded_taps_) padded_taps_->run(src[1], dst[0]);
     for (const auto& [i, padding] : paddings_) padding.run(dst[i]);
   }
@@ -239,6 +245,7 @@ class PrimitiveExecutable : public Executable {
   std::optional<LeastWindows> least_windows_{};
   std::optional<UndefinedRows> undefined_rows_{};
   std::optional<PaddedTaps> padded_taps_{};
+  std::optional<StrayProducts> stray_products_{};
   std::vector<std::pair<int, dnnl::memory>> own_{};
   dnnl::memory workspace_{}, scratchpad_{};
   Buffer own_scratchpad_{};

@@ -7,6 +7,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/execute/onednn/primitive.h"
+#include "relayout/execute/own/stray_products.h"
 
 namespace relayout::execute {
 
@@ -61,6 +62,14 @@ bool reads_whole(const Graph& graph, const Node& node) {
       const auto i = static_cast<std::size_t>(number);
       return i < node.src.size() && graph.tensor(node.src[i]).dims == graph.tensor(node.dst[0]).dims;
     });
+  });
+}
+
+/// Whether a post-op is the logistic function.
+bool has_logistic(const Node& node) {
+  return std::ranges::any_of(node.post_ops, [](const graph::PostOp& op) {
+    const auto* eltwise = std::get_if<graph::EltwiseAttributes>(&op.function);
+    return eltwise != nullptr && eltwise->algorithm == EltwiseAlgorithm::logistic;
   });
 }
 
@@ -155,14 +164,17 @@ bool is_faulty_rnn(const Node& node, std::string_view name, const Layouts& layou
 }  // namespace
 
 bool is_faulty(const Graph& graph, const Node& node, std::string_view name, const Layouts& layouts) {
+  // What bf16 products in pairs make of infinity and NaN is corrected only where no post-op has been applied to it.
+  if (!node.post_ops.empty() && StrayProducts::in_pairs(graph, node)) return true;
   switch (node.kind) {
     case Kind::convolution:
-      // By a general product of matrices, channels last, post-ops read a source of the destination's dims wrongly. Sums
-      // of bytes with a zero point are wrong at the border, and halves behind them are rounded to odd numbers.
+      // By a general product of matrices, channels last, post-ops read a source of the destination's dims wrongly, and
+      // the logistic function of a negative NaN is 0. Sums of bytes with a zero point are wrong at the border, and
+      // halves behind them are rounded to odd numbers.
       if (name.find("gemm") == std::string_view::npos)
         return saturates(graph, node, name) || cannot_round(graph, node, name);
       return is_integer(graph.tensor(node.src[0]).dtype) ||
-             (name.find("gemm:") != std::string_view::npos && reads_whole(graph, node));
+             (name.find("gemm:") != std::string_view::npos && (reads_whole(graph, node) || has_logistic(node)));
     case Kind::deconvolution:
       // The bias is added as if the destination were dense, and beyond its end.
       return any_with_gaps(layouts) || saturates(graph, node, name);

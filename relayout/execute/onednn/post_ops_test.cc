@@ -63,6 +63,8 @@ TEST(OneDnnPostOps, Convolution) { check_post_ops(Kind::convolution, 12, 81); }
 TEST(OneDnnPostOps, Deconvolution) { check_post_ops(Kind::deconvolution, 6, 82); }
 TEST(OneDnnPostOps, Matmul) { check_post_ops(Kind::matmul, 20, 83); }
 TEST(OneDnnPostOps, InnerProduct) { check_post_ops(Kind::inner_product, 12, 84); }
+TEST(OneDnnPostOps, ConvolutionOfSpecialNumbers) { check_post_ops(Kind::convolution, 16, 88, true); }
+TEST(OneDnnPostOps, DeconvolutionOfSpecialNumbers) { check_post_ops(Kind::deconvolution, 8, 89, true); }
 TEST(OneDnnPostOps, MatmulOfSpecialNumbers) { check_post_ops(Kind::matmul, 12, 85, true); }
 TEST(OneDnnPostOps, InnerProductOfSpecialNumbers) { check_post_ops(Kind::inner_product, 8, 86, true); }
 

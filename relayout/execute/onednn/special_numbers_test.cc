@@ -41,6 +41,11 @@ TEST(OwnSpecialNumbers, Deconvolution) { check_special(Kind::deconvolution, 12, 
 TEST(OwnSpecialNumbers, InnerProduct) { check_special(Kind::inner_product, 8, 16); }
 TEST(OwnSpecialNumbers, InnerProductBf16) { check_special(Kind::inner_product, 8, 19, DType::bf16); }
 TEST(OwnSpecialNumbers, Matmul) { check_special(Kind::matmul, 8, 17); }
+TEST(OwnSpecialNumbers, ConvolutionBf16) { check_special(Kind::convolution, 16, 14, DType::bf16); }
+TEST(OwnSpecialNumbers, DeconvolutionBf16) { check_special(Kind::deconvolution, 12, 18, DType::bf16); }
+TEST(OwnSpecialNumbers, MatmulBf16) { check_special(Kind::matmul, 12, 20, DType::bf16); }
+TEST(OwnSpecialNumbers, Resampling) { check_special(Kind::resampling, 16, 21); }
+TEST(OwnSpecialNumbers, ResamplingBf16) { check_special(Kind::resampling, 8, 22, DType::bf16); }
 TEST(OwnSpecialNumbers, Concat) { check_special(Kind::concat, 6, 10); }
 
 TEST(OwnSpecialNumbers, Binary) {

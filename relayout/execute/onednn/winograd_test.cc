@@ -134,6 +134,32 @@ TEST_F(Winograd, RandomChainsEqualTheReference) {
   std::cout << counts_ << ", " << by_winograd << " of " << convolutions << " convolutions by Winograd's algorithm\n";
 }
 
+/// A tile mixes elements that a result is not made of.
+TEST_F(Winograd, InfinityAndNaNDoNotSpreadOverTiles) {
+  const Graph graph = one_convolution();
+  for (const int tile : {2, 4}) {
+    CheapWinograd costs(*backend_, tile);
+    const graph::OptimalPlan best = optimize(graph, *backend_, costs);
+    ASSERT_TRUE(best.plan.nodes[0].rounds_more);
+    Model model(graph, best.plan, *backend_, {.check_padding = true});
+    std::vector<Values> inputs = test::random_inputs(graph, 3);
+    // Elements (c,h,w) of 32 x 14 x 14.
+    inputs[0][3 * 196 + 5 * 14 + 5] = std::numeric_limits<double>::quiet_NaN();
+    inputs[0][7 * 196 + 10 * 14 + 2] = std::numeric_limits<double>::infinity();
+    inputs[0][8 * 196 + 1 * 14 + 11] = -std::numeric_limits<double>::infinity();
+    const Values want = evaluate(graph, inputs)[0], got = test::run_model(model, inputs)[0];
+    int numbers = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      numbers += std::isfinite(want[i]);
+      const bool same = std::isnan(want[i])   ? std::isnan(got[i])
+                        : std::isinf(want[i]) ? got[i] == want[i]
+                                              : std::fabs(got[i] - want[i]) <= 1e-3;
+      ASSERT_TRUE(same) << "element " << i << " is " << got[i] << ", expected " << want[i];
+    }
+    EXPECT_GT(numbers, 32 * 100) << "of 12 x 12 results a channel, at most three windows of 9 have one";
+  }
+}
+
 TEST_F(Winograd, IsOfferedForConstantFloatsThatItSuits) {
   const auto offered = [&](const Shape& shape) { return !winograd_ways(one_convolution(shape)).empty(); };
   EXPECT_TRUE(offered({}));
