@@ -29,14 +29,14 @@ def type_of(dtype):
 
 @dataclasses.dataclass
 class Value:
-    """`exact`: no rounding differs between implementations. `zeros`: the sign of a zero is defined. `of_bf16`: the
-    model has values of that type. `noisy`: zeros are differences, and may be other small numbers."""
+    """`exact`: no rounding differs between implementations. `zeros`: the sign of a zero is defined. `narrowed`:
+    the model has values of bfloat16 or float64. `noisy`: zeros are differences, and may be other small numbers."""
     name: str
     shape: tuple
     dtype: numpy.dtype
     exact: bool = True
     zeros: bool = True
-    of_bf16: bool = False
+    narrowed: bool = False
     noisy: bool = False
 
     @property

@@ -74,7 +74,7 @@ def widened(array):
 
 def equal(a, b, value):
     out = elements.same(a, b, value.exact, value.zeros) | rules.near_overflow(a, b)
-    return out | rules.flushed(a, b) if value.of_bf16 else out
+    return out | rules.flushed(a, b) if value.narrowed else out
 
 
 class Chains:
@@ -86,9 +86,9 @@ class Chains:
         inputs = {**draft.inputs, **draft.constants}
         self.reference, self.runtime, self.chosen = dict(inputs), dict(inputs), dict(inputs)
         self.marked = {n: numpy.zeros(a.shape, bool) for n, a in inputs.items()}
-        of_bf16 = any(v.dtype == elements.BF16 for v in draft.values)
+        narrowed = any(v.dtype in (elements.BF16, numpy.dtype("f8")) for v in draft.values)
         for value in draft.values:
-            value.of_bf16 = of_bf16
+            value.narrowed = narrowed
         self.values = {v.name: v for v in draft.values}
         for node in model.graph.node:
             self.step(node)

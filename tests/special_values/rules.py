@@ -132,11 +132,11 @@ def large(array, operator):
         return numpy.isfinite(wide) & (wide > most**0.5 / 4) | small
 
 
-def shaken(array, noisy):
+def shaken(array, noisy, way):
     """The elements but for some rounding; zeros stay zeros unless they are differences."""
     wide = array.astype("f8")
     share = elements.TOLERANCE[array.dtype.name] / 20
-    signs = numpy.resize([1, -1, -1, 1, 1, -1, 1], array.shape)
+    signs = way * numpy.resize([1, -1, -1, 1, 1, -1, 1], array.shape)
     with numpy.errstate(all="ignore"):
         moved = wide + signs * share * (numpy.abs(wide) + elements.scale_of(wide) / 4)
         return numpy.where((wide == 0) & (not noisy), wide, moved).astype(array.dtype)
@@ -162,7 +162,7 @@ def not_compared(node, given, marked, values, peers):
     if node.op_type == "QuantizeLinear":
         return of_nan(node, given, marked)
     sources = {n: marked[n] | large(a, node.op_type) if node.op_type in ADDING else marked[n] for n, a in given.items()}
-    if any(value.of_bf16 for value in values.values()):
+    if any(value.narrowed for value in values.values()):
         sources = {n: mask | may_be_flushed(given[n]) for n, mask in sources.items()}
     rounded = [n for n, a in given.items() if n in values and not values[n].exact and elements.is_float(a.dtype)]
     any_masked = any(mask.any() for mask in sources.values())
@@ -182,10 +182,11 @@ def not_compared(node, given, marked, values, peers):
             if lost and kept:
                 masks.append([numpy.isnan(a.astype("f8")) & ~numpy.isnan(b.astype("f8")) for a, b in zip(lost, kept)])
         if rounded:
-            still, moved = run(given), run({n: shaken(a, values[n].noisy) if n in rounded else a
-                                          for n, a in given.items()})
-            if still and moved:
-                masks.append([~elements.same(a, b, False, False) for a, b in zip(moved, still)])
+            still = run(given)
+            for way in (1, -1):
+                moved = run({n: shaken(a, values[n].noisy, way) if n in rounded else a for n, a in given.items()})
+                if still and moved:
+                    masks.append([~elements.same(a, b, False, False) for a, b in zip(moved, still)])
     if any_masked and node.op_type in PASSING or not masks:
         return True
     return [numpy.logical_or.reduce(parts) for parts in zip(*masks)]
@@ -202,13 +203,15 @@ def near_overflow(got, want):
 
 
 def may_be_flushed(array):
-    """Denormals of bfloat16."""
+    """Denormals of bfloat16, and numbers of float64 that float32 does not have, in which it is computed."""
     if not elements.is_float(array.dtype):
         return False
     wide = numpy.abs(array.astype("f8"))
-    return (wide > 0) & (wide < elements.limits(elements.BF16)[1])
+    most, normal, _ = elements.limits("f4")
+    return (wide > 0) & (wide < normal) | (wide > most) & numpy.isfinite(wide)
 
 
 def flushed(got, want):
-    """Denormals of bfloat16 may become 0, as the processor's conversion from float32 makes them 0."""
-    return (got == 0) & may_be_flushed(want)
+    """Denormals of bfloat16 may become 0, as the processor's conversion from float32 makes them 0; and numbers of
+    float64 that are too small for float32."""
+    return (got == 0) & (numpy.abs(want.astype("f8")) < 1) & may_be_flushed(want)

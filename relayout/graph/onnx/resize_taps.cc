@@ -79,7 +79,9 @@ void share_weight(std::span<int64_t> indices, std::span<double> weights) {
 AllTaps all_taps(const ResizeExtents& e, const ResizeForm& form, std::vector<int64_t>& outside) {
   AllTaps out;
   for (int64_t i = 0; i < e.dst; ++i) {
-    const double at = position_of(e, form, i);
+    // What lies next to an element's own position but for rounding is at it.
+    const double exact = position_of(e, form, i), own = std::round(exact);
+    const double at = std::fabs(exact - own) < 1e-9 * std::max(1.0, std::fabs(own)) ? own : exact;
     const bool crops = form.coordinates == "tf_crop_and_resize";
     outside.push_back(crops && (at < 0 || at > static_cast<double>(e.src - 1)));
     ResizeTaps taps =
