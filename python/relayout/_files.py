@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _native
-from ._arrays import _as_numpy, contiguous, host_view, with_plain_elements
+from ._arrays import _as_numpy, _known, contiguous, host_view, with_plain_elements
 from ._dtypes import name_of
 from ._errors import Error, InvalidArgumentError, MissingTensorError, UnsupportedError
 from ._nibbles import nibble_name, packed
@@ -150,8 +150,9 @@ def save(path: Any, x: Any, *, name: str = "", layout: Optional[str] = None, dim
 
     x: an array of any library, or for .npz and .safetensors a dict of arrays. layout, dims: the layout expression that
     the array's shape is the physical array of, and the tensor's own dims; .safetensors keeps them, and a dict's tensors
-    of files keep theirs. metadata: texts by keys that .safetensors keeps as well. As with torch.save and the package
-    safetensors, the arrays may come first: save({"w": w}, path).
+    of files keep theirs. Types that relayout does not convert are kept where the format has them: NumPy's in .npy and
+    .npz, those of .safetensors and complex64 there. metadata: texts by keys that .safetensors keeps as well. As with
+    torch.save and the package safetensors, the arrays may come first: save({"w": w}, path).
     progress: called as progress(done, total) with the bytes that the file has and will have; done == total in the last
     call, after which the system may still have to write them to the disk. What it raises, as Ctrl-C, ends the work: no
     new file is left then, and one that was there is as it was.
@@ -168,9 +169,9 @@ def save(path: Any, x: Any, *, name: str = "", layout: Optional[str] = None, dim
         if layout is not None or dims is not None or name:
             raise InvalidArgumentError("name, layout and dims are those of one array, and x is a dict", "layout",
                                        str(layout))
-        named = [_item(key, value) for key, value in x.items()]
+        named = [_item(key, value, extension) for key, value in x.items()]
     else:
-        array, dtype, shape = _plain(x)
+        array, dtype, shape = _plain(x, extension)
         named = [(name, array, dtype, shape, layout, None if dims is None else tuple(dims))]
     if extension == ".npz" and isinstance(x, Mapping):
         _native.write_npz(path, named, overwrite, progress)
@@ -187,11 +188,11 @@ def _texts(metadata: Mapping[str, str]) -> List[Tuple[str, str]]:
     return list(metadata.items())
 
 
-def _item(key: Any, value: Any) -> tuple:
+def _item(key: Any, value: Any, extension: str) -> tuple:
     if not isinstance(key, str):
         raise TypeError(f"names of tensors are texts, and {key!r} is none")
     try:
-        array, dtype, shape = _plain(value)
+        array, dtype, shape = _plain(value, extension)
     except UnsupportedError as error:
         raise UnsupportedError(f"tensor {key!r}: {error}; its bits can be saved as numbers, x.view('u1')", error.field,
                                error.value, error.limit) from None
@@ -200,9 +201,38 @@ def _item(key: Any, value: Any) -> tuple:
     return key, array, dtype, shape, None, None
 
 
-def _plain(x: Any) -> Tuple[np.ndarray, str, Tuple[int, ...]]:
-    """Bytes as a file has them, the name of their type, and the shape."""
+#: A name of relayout's; or of a type that is not converted the name that the file has for it, and bits of an element.
+_Type = Union[str, Tuple[str, int]]
+#: Types of ml_dtypes that .safetensors has and relayout does not convert.
+_OF_SAFETENSORS = {"float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ"}
+
+
+def _plain(x: Any, extension: str) -> Tuple[np.ndarray, _Type, Tuple[int, ...]]:
+    """Bytes as a file has them, their type, and the shape."""
+    if isinstance(x, Tensor):
+        kept = x._as_kept()
+        if kept is not None:
+            return kept
     view = _as_numpy(host_view(x))
+    nibbles = nibble_name(view.dtype)
+    if nibbles is None and not _known(view.dtype.newbyteorder("=")):
+        kept_as = _type_in_files(view.dtype, extension)
+        if kept_as is not None:
+            array = np.ascontiguousarray(view)
+            return array.reshape(-1).view(np.uint8), (kept_as, array.dtype.itemsize * 8), tuple(view.shape)
     array = contiguous(view if view.dtype.isnative else with_plain_elements(view))
-    nibbles = nibble_name(array.dtype)
     return (array, name_of(array.dtype), array.shape) if nibbles is None else (packed(array), nibbles, array.shape)
+
+
+def _type_in_files(dtype: np.dtype, extension: str) -> Optional[str]:
+    """The name in a file of a type that relayout does not convert; None where no file has it, as objects of Python."""
+    if dtype.hasobject or not dtype.itemsize:
+        return None
+    if dtype.type.__module__ == "numpy" or dtype.names is not None:  # complex, text, times, records, bytes
+        described = np.lib.format.dtype_to_descr(dtype)
+        return described if isinstance(described, str) else repr(described)
+    found = _OF_SAFETENSORS.get(dtype.name)
+    if found is None or extension == ".safetensors":
+        return found
+    raise UnsupportedError(f"{extension} has no type {dtype.name}; .safetensors has it as {found}", "dtype", dtype.name,
+                           ".safetensors")

@@ -185,6 +185,14 @@ class Tensor:
         moved = _native.contiguous(turned.transpose((*range(len(self.shape))[::-1], len(self.shape))))
         return moved.reshape(shape)
 
+    def _as_kept(self) -> Optional[Tuple[np.ndarray, Tuple[str, int], Tuple[int, ...]]]:
+        """Of a type that relayout does not convert: its bytes, row-major, the type and the shape; None of any other."""
+        bits = self._said["item_bits"]
+        if self._said["dtype"] is not None or not self.type_name or not bits:
+            return None
+        array = np.ascontiguousarray(self.array())
+        return array.reshape(-1).view(np.uint8), (self.type_name, bits), self.shape
+
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
         """For numpy.asarray(), numpy.array() and whatever makes arrays so."""
         array = self.array()

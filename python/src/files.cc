@@ -8,6 +8,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
+#include <utility>
+
 #include "python/src/arrays.h"
 #include "python/src/buffer.h"
 #include "python/src/copies.h"
@@ -51,9 +54,15 @@ Buffer bytes_of(const TensorFile& file, std::size_t index, nb::handle progress) 
                 const_cast<std::byte*>(found.data()), true, std::make_shared<TensorFile>(file));
 }
 
-TensorSpec spec_of(const std::string& name, const std::string& dtype, nb::handle shape,
+/// `dtype` is a name, or of a type that is not converted the file's name and the bits of an element.
+TensorSpec spec_of(const std::string& name, nb::handle dtype, nb::handle shape,
                    const std::optional<std::string>& layout, nb::handle dims) {
-  TensorSpec out{.name = name, .dtype = parse_dtype(dtype), .shape = dims_of(shape, "shape")};
+  TensorSpec out{.name = name, .shape = dims_of(shape, "shape")};
+  if (PyTuple_Check(dtype.ptr())) {
+    std::tie(out.type_name, out.item_bits) = nb::cast<std::pair<std::string, int>>(dtype);
+  } else {
+    out.dtype = parse_dtype(nb::cast<std::string>(dtype));
+  }
   if (layout) out.layout = Format::parse(*layout);
   if (!dims.is_none()) out.dims = dims_of(dims, "dims");
   return out;
@@ -64,13 +73,15 @@ std::span<const std::byte> memory_of(const Array& array) {
   return {array.data, static_cast<std::size_t>(array.bytes())};
 }
 
-void write(nb::handle path, const std::string& name, nb::handle x, const std::string& dtype, nb::handle shape,
+void write(nb::handle path, const std::string& name, nb::handle x, nb::handle dtype, nb::handle shape,
            const std::optional<std::string>& layout, nb::handle dims, bool overwrite, nb::handle progress) {
   const Array array(x);
   const auto bytes = memory_of(array);
   const TensorSpec spec = spec_of(name, dtype, shape, layout, dims);
   // Before the space is reserved on the disk.
-  const auto needed = TensorDesc(Layout::contiguous(spec.shape), spec.dtype).span_bytes();
+  const int64_t elements = Layout::contiguous(spec.shape).elements();
+  const auto needed = spec.type_name.empty() ? TensorDesc(Layout::contiguous(spec.shape), spec.dtype).span_bytes()
+                                             : elements * spec.item_bits / 8 + (elements * spec.item_bits % 8 != 0);
   if (bytes.size() != static_cast<std::size_t>(needed)) {
     throw Error(ErrorCode::buffer_too_small,
                 "the array has " + std::to_string(bytes.size()) + " bytes, and the file's " + std::to_string(needed),
@@ -94,7 +105,7 @@ struct Listed {
     for (nb::handle item : tensors) {
       const auto fields = nb::cast<nb::tuple>(item);
       arrays.push_back(std::make_unique<Array>(fields[1]));
-      named.push_back({spec_of(nb::cast<std::string>(fields[0]), nb::cast<std::string>(fields[2]), fields[3],
+      named.push_back({spec_of(nb::cast<std::string>(fields[0]), fields[2], fields[3],
                                nb::cast<std::optional<std::string>>(fields[4]), fields[5]),
                        memory_of(*arrays.back())});
     }

@@ -22,6 +22,16 @@ def has_relayout(dtype):
     return dtype.name in NAMES
 
 
+def is_numpys_own(dtype):
+    return not dtype.hasobject and not _is_of_ml_dtypes(dtype)
+
+
+def saved(path, x):
+    """What NumPy reads of an array that relayout saved."""
+    relayout.save(path, x, overwrite=True)
+    return np.load(path)
+
+
 def safetensors_has(dtype):
     return dtype.name in _IN_SAFETENSORS
 

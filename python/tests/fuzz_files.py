@@ -144,11 +144,14 @@ class Batch:
                    lambda: trips.typed(relayout.File(path, one)[one], self.tensors[one]), "numpy")
 
     def written(self):
-        """Those that relayout writes; the others it must refuse."""
+        """Those of types that relayout converts. Of the others .npy keeps NumPy's own; the rest it must refuse."""
         out = {}
         for name, x in self.tensors.items():
             if trips.has_relayout(x.dtype):
                 out[name] = x
+            elif trips.is_numpys_own(x.dtype):
+                path = self.path("kept.npy")
+                self.tally("Python -> npy -> NumPy, as it is", name, lambda: trips.saved(path, x), "relayout")
             else:
                 self.tally("Python refuses", name, lambda: relayout.save(self.path("refused.npy"), x), "nothing")
         return out

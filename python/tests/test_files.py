@@ -143,7 +143,7 @@ def test_overwriting(tmp_path):
     with pytest.raises(relayout.Error):
         relayout.save(tmp_path / "y.npy", np.zeros(3, object))
     with pytest.raises(relayout.Error):
-        relayout.save(tmp_path / "y.npz", {"a": np.zeros(3), "b": np.zeros(3, "c8")})
+        relayout.save(tmp_path / "y.npz", {"a": np.zeros(3), "b": np.zeros(3, object)})
     assert sorted(os.listdir(tmp_path)) == ["x.npy"]  # nothing half written is left
 
 

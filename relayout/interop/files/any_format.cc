@@ -211,7 +211,8 @@ TensorWriter TensorWriter::create(const fs::path& path, const TensorSpec& spec, 
   const int64_t size = static_cast<int64_t>(plan.head.size()) + plan.data_bytes;
   OutputFile file = OutputFile::create(path, size + plan.tail_bound, overwrite);
   std::ranges::copy(std::as_bytes(std::span(plan.head)), file.bytes().begin());
-  return TensorWriter(std::make_unique<Impl>(Impl{std::move(plan), std::move(file), spec.dtype, size}));
+  return TensorWriter(std::make_unique<Impl>(
+      Impl{std::move(plan), std::move(file), spec.type_name.empty() ? spec.dtype : DType::u8, size}));
 }
 
 std::span<std::byte> TensorWriter::bytes() {

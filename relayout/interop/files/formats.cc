@@ -64,11 +64,15 @@ int64_t spec_bytes(const TensorSpec& spec) {
                 "shape[" + std::to_string(d) + "]", std::to_string(spec.shape[d]), "0");
   }
   const auto elements = checked_product(spec.shape);
-  const auto bytes = elements ? bytes_for(spec.dtype, *elements) : std::nullopt;
+  const bool converted = spec.type_name.empty();
+  auto bytes = elements && converted ? bytes_for(spec.dtype, *elements) : std::nullopt;
+  if (const auto bits = elements && !converted ? checked_mul(*elements, spec.item_bits) : std::nullopt)
+    bytes = *bits / 8 + (*bits % 8 != 0);
   // Headers are added to this. Half of the range leaves room for such sums.
   if (bytes && *bytes < INT64_MAX / 2) return *bytes;
   throw_too_many("write tensor: ", spec.shape, spec.shape,
-                 "elements of " + std::string(name(spec.dtype)) + " overflow 64 bits of bytes, with room for a header",
+                 "elements of " + (converted ? std::string(name(spec.dtype)) : escaped(spec.type_name)) +
+                     " overflow 64 bits of bytes, with room for a header",
                  "shape");
 }
 

@@ -130,19 +130,29 @@ NpyHeader parse_npy(std::span<const std::byte> file, const FileLimits& limits) {
 std::string npy_head(const TensorSpec& spec) {
   (void)spec_bytes(spec);  // an error for extents that are negative or too large
   Dims shape = spec.shape;
-  const NpyDescr type = npy_descr(spec.dtype, shape);
-  std::string dict = "{'descr': '" + type.descr + "', 'fortran_order': False, 'shape': (" + join(shape, ", ") +
-                     (shape.size() == 1 ? ",)" : ")") + ", }";
+  const bool converted = spec.type_name.empty();
+  const NpyDescr type = converted ? npy_descr(spec.dtype, shape) : npy_descr(spec.type_name, spec.item_bits);
+  const bool parts = type.descr.starts_with('[') || type.descr.starts_with('(');
+  std::string dict = "{'descr': " + (parts ? type.descr : "'" + type.descr + "'") +
+                     ", 'fortran_order': False, 'shape': (" + join(shape, ", ") + (shape.size() == 1 ? ",)" : ")") +
+                     ", }";
   if (!type.comment.empty()) dict += " # " + type.comment;
   // As NumPy does: room for the first extent to grow to 21 digits without moving the data.
   if (!shape.empty()) dict += std::string(21 - std::to_string(shape[0]).size(), ' ');
 
-  // A header of at most 12 extents of 19 digits, twice, always fits the 16-bit length of version 1.0.
-  constexpr std::size_t kPrefix = 10, kAlign = 64;
-  dict += std::string(kAlign - (kPrefix + dict.size() + 1) % kAlign, ' ') + '\n';
+  // A header of at most 12 extents of 19 digits, twice, always fits the 16-bit length of version 1.0; records may be
+  // long. Version 3.0 is for names of fields that are not ASCII.
+  const bool ascii = std::ranges::all_of(dict, [](char ch) { return static_cast<unsigned char>(ch) < 0x80; });
+  const std::size_t prefix = ascii ? 10 : 12, align = 64;
+  dict += std::string(align - (prefix + dict.size() + 1) % align, ' ') + '\n';
+  if (const int64_t most = UINT16_MAX; static_cast<int64_t>(dict.size()) > most) {
+    throw Error(ErrorCode::limit,
+                "npy: a header of " + std::to_string(dict.size()) + " bytes, for a type with many fields",
+                "npy_header_bytes", std::to_string(dict.size()), std::to_string(most));
+  }
   std::string out(kNpyMagic);
-  out += {'\1', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
-  return out + dict;
+  out += {ascii ? '\1' : '\3', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
+  return out + (ascii ? "" : std::string(2, '\0')) + dict;
 }
 
 void open_npy(TensorFile::Impl& impl) {

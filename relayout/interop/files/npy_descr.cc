@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "relayout/core/error.h"
+#include "relayout/interop/files/safetensors_types.h"
 #include "relayout/interop/numpy.h"
 
 namespace relayout {
@@ -178,6 +179,28 @@ void apply_npy_comment(std::string_view comment, StoredTensor& tensor) {
   tensor.dtype = dtype;
   tensor.item_bits = relayout::bits(*dtype);
   tensor.shape = shape;
+}
+
+NpyDescr npy_descr(std::string_view type_name, int item_bits) {
+  if (type_name == "C64" && item_bits == 64) return {"<c8", ""};
+  const bool parts = type_name.starts_with('[') || type_name.starts_with('(');
+  const bool of_safetensors = is_safetensors_type(type_name);
+  StoredTensor read;
+  try {
+    const std::string text = parts ? std::string(type_name) : "'" + std::string(type_name) + "'";
+    NpyLiterals in(text, 3);
+    read_npy_descr(in, read);
+    in.expect_end();
+  } catch (const Error&) {
+    read = {};
+  }
+  // A name that does not say how wide the type is may be one of NumPy's.
+  const bool fits = read.item_bits == 0 ? !of_safetensors : read.item_bits == item_bits;
+  if (read.type_name == type_name && fits && item_bits > 0 && item_bits % 8 == 0) return {std::string(type_name), ""};
+  throw Error(ErrorCode::unsupported,
+              "npy: NumPy has no type " + escaped(type_name) + " of " + std::to_string(item_bits) + " bits" +
+                  (of_safetensors ? "; .safetensors has it" : ""),
+              "dtype", escaped(type_name));
 }
 
 NpyDescr npy_descr(DType dtype, Dims& shape) {

@@ -29,5 +29,7 @@ struct NpyDescr {
   std::string descr, comment;
 };
 NpyDescr npy_descr(DType dtype, Dims& shape);
+/// Likewise of a type that is not converted. Error{unsupported}: NumPy has none of that name and width.
+NpyDescr npy_descr(std::string_view type_name, int item_bits);
 
 }  // namespace relayout

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "tests/support/tensor_files.h"
 
@@ -296,6 +297,24 @@ DType dtype_of(const std::string& code) {
   if (code == "b1") return DType::boolean;
   const std::string kind = code[0] == 'i' ? "s" : code.substr(0, 1);
   return parse_dtype(kind + std::to_string(std::stoi(code.substr(1)) * 8));
+}
+
+/// Types that are not converted are written as they were read.
+TEST(Npy, WritesTypesWithoutAConversion) {
+  const std::pair<const char*, int> types[] = {
+      {"<c8", 64}, {">c16", 128}, {"|S3", 24}, {"<U2", 64}, {"[('a', '<i2'), ('b', '<f8', (2,))]", 144}, {"|V3", 24}};
+  for (const auto& [type, bits] : types) {
+    const TensorSpec spec{.shape = {2, 3}, .type_name = type, .item_bits = bits};
+    const StoredTensor read = parse(npy_head(spec) + std::string(static_cast<std::size_t>(6 * bits / 8), 'x'));
+    EXPECT_EQ(read.type_name, type);
+    EXPECT_EQ(read.item_bits, bits);
+    EXPECT_EQ(read.shape, (Dims{2, 3}));
+    EXPECT_EQ(spec_bytes(spec), 6 * bits / 8);
+  }
+  for (const auto& [type, bits] : {std::pair{"F8_E8M0", 8}, {"F4", 4}, {"<c8", 32}, {"x'", 8}, {"[('a', '<i2')", 16}}) {
+    EXPECT_ERROR(ErrorCode::unsupported, npy_head({.shape = {2}, .type_name = type, .item_bits = bits}));
+  }
+  EXPECT_NE(npy_head({.shape = {2}, .type_name = "C64", .item_bits = 64}).find("'<c8'"), std::string::npos);
 }
 
 TEST(Npy, ReadsWhatNumpyWrites) {

@@ -38,4 +38,11 @@ struct ForeignSafeTensorsType {
 inline constexpr std::array<ForeignSafeTensorsType, 7> kForeignSafeTensorsTypes{
     {{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"C64", 64}}};
 
+/// Whether a type is called as the format calls its own, also those that nobody here knows: "F8_E8M0", "X9".
+constexpr bool is_safetensors_type(std::string_view name) {
+  bool out = !name.empty() && name[0] >= 'A' && name[0] <= 'Z';
+  for (const char ch : name) out = out && ((ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '_');
+  return out;
+}
+
 }  // namespace relayout

@@ -23,6 +23,24 @@ void check_spec(const TensorSpec& spec) {
   }
 }
 
+/// The format's name of a type that is not converted here.
+std::string foreign_type(const TensorSpec& spec) {
+  if (spec.type_name == "<c8") return "C64";
+  if (!is_safetensors_type(spec.type_name)) {
+    fail_tensor(ErrorCode::unsupported, name_in_file(spec),
+                "the format has no type " + escaped(spec.type_name, 200) + "; .npy and .npz have NumPy's types",
+                escaped(spec.type_name, 200));
+  }
+  if (spec.layout) {
+    fail_tensor(ErrorCode::unsupported, name_in_file(spec),
+                "elements of " + escaped(spec.type_name) + ", which relayout does not convert, have no layout here",
+                escaped(spec.type_name));
+  }
+  return spec.type_name;
+}
+
+int bits_of(const TensorSpec& spec) { return spec.type_name.empty() ? bits(spec.dtype) : spec.item_bits; }
+
 /// The entry in the layout header: that of a type which the format lacks has no shape, so this one must have the dims.
 std::string layout_entry(const TensorSpec& spec) {
   const std::string layout = spec.layout ? spec.layout->text() : "contiguous";
@@ -57,7 +75,7 @@ SafeTensorsHead safetensors_head(std::span<const TensorSpec> specs, std::span<co
   SafeTensorsHead out;
   out.order.resize(specs.size());
   std::iota(out.order.begin(), out.order.end(), std::size_t{0});
-  std::ranges::stable_sort(out.order, std::ranges::greater{}, [&](std::size_t i) { return bits(specs[i].dtype); });
+  std::ranges::stable_sort(out.order, std::ranges::greater{}, [&](std::size_t i) { return bits_of(specs[i]); });
   std::vector<int64_t> begins(specs.size());
   int64_t at = 0;
   for (std::size_t i : out.order) {
@@ -80,11 +98,11 @@ SafeTensorsHead safetensors_head(std::span<const TensorSpec> specs, std::span<co
     if (!seen.insert(name_in_file(spec)).second)
       fail_tensor(ErrorCode::invalid_argument, name_in_file(spec), "two tensors have this name");
     const auto type = std::ranges::find(types, spec.dtype, &SafeTensorsType::dtype);
-    const bool flat = type == types.end();
+    const bool converted = spec.type_name.empty(), flat = converted && type == types.end();
     if (spec.layout || flat) layouts += (layouts.empty() ? "" : ",") + layout_entry(spec);
     const int64_t bytes = spec_bytes(spec);
     entries += (i ? "," : "") + json_quoted(name_in_file(spec)) + ":{\"dtype\":\"" +
-               std::string(flat ? "U8" : type->name) + "\",\"shape\":[" +
+               (converted ? std::string(flat ? "U8" : type->name) : foreign_type(spec)) + "\",\"shape\":[" +
                (flat ? std::to_string(bytes) : join(spec.shape)) + "],\"data_offsets\":[" + std::to_string(begins[i]) +
                "," + std::to_string(begins[i] + bytes) + "]}";
   }

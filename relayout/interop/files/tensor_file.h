@@ -77,6 +77,12 @@ struct TensorSpec {
   /// Kept by formats that can (safetensors' metadata).
   std::optional<Format> layout{};
   std::optional<Dims> dims{};
+  /// A type that is not converted here, as StoredTensor names it, with the bits of an element: "F8_E8M0", 8. Then
+  /// `dtype` does not count, and the elements are bytes. .npy and .npz have NumPy's types, .safetensors its own, and
+  /// C64 and
+  /// "<c8" are one; any other is Error{unsupported}, which names the formats that have it.
+  std::string type_name{};
+  int item_bits = 0;
 };
 
 /// What a new file says of a tensor: the shape of the physical array that this layout describes for these dims, which
