@@ -82,6 +82,17 @@ Layout moved(const Layout& layout, int64_t offset0) {
   return Layout::from_digits(layout.dims(), digits, offset0);
 }
 
+Layout with_plain_strides(const Layout& layout) {
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    digits.push_back(layout.digits_of(d));
+    if (digits.back().back().extent == 1) digits.back().back().stride = 0;
+  }
+  // Of several tags that say the same, the one of a layout without such strides is the plain one.
+  const std::optional<std::string> tag = tag_of(Layout::from_digits(layout.dims(), digits, layout.offset0()));
+  return tag ? moved(Format::parse(*tag).bind(layout.dims()), layout.offset0()) : layout;
+}
+
 std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) {
   const std::optional<dnnl::memory::data_type> type = data_type_of(dtype);
   if (!type || layout.ndims() == 0) return std::nullopt;

@@ -29,6 +29,9 @@ std::optional<Layout> layout_of(const dnnl::memory::desc& desc);
 
 /// The same layout with another offset0.
 Layout moved(const Layout& layout, int64_t offset0);
+/// The same layout with its tag's strides for dims of extent 1, if it has a tag. Layouts are equal whatever these are,
+/// but kernels take some of them for the order of dims or for lengths of rows.
+Layout with_plain_strides(const Layout& layout);
 
 /// An equal layout with the strides of one family of tags, or nothing if no tag of the family is this layout. Strides
 /// of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags that it knows. `unblocked`

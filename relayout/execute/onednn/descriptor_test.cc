@@ -124,6 +124,15 @@ TEST(Descriptor, OneBlockThatIsFullMayGoUnsaid) {
   EXPECT_FALSE(spelled(Format::parse("Acdb32a").bind({31, 5, 3, 3}), Spelling::unblocked));  // with padding
 }
 
+TEST(Descriptor, StridesOfSingleElementsAreThoseOfTheTag) {
+  const Dims dims{1, 2, 1, 3};
+  for (const Dims& strides : {Dims{6, 3, 6, 1}, Dims{12, 3, 12, 1}, Dims{0, 3, 0, 1}, Dims{-1, 3, 1, 1}}) {
+    const auto desc = descriptor(with_plain_strides(Layout::strided(dims, strides)), DType::f32);
+    ASSERT_TRUE(desc);
+    EXPECT_EQ(*desc, descriptor(Layout::contiguous(dims), DType::f32)) << join(strides);
+  }
+}
+
 TEST(Descriptor, WhatCannotBeSaid) {
   const Layout plain = Layout::contiguous({2, 8, 4});
   EXPECT_FALSE(descriptor(flip(plain, 1), DType::f32));  // a negative stride

@@ -218,7 +218,8 @@ std::optional<OperandDescs> descriptors(const Graph& graph, const Node& node, co
     std::optional<dnnl::memory::desc> desc;
     if (attempt[i]) {
       const std::optional<Layout> layout = whole ? unpadded(*attempt[0]) : presented(graph, node, i, *attempt[i]);
-      if (layout) desc = descriptor(*layout, tensor.dtype);
+      // Recurrent layers tell batch and time apart by such strides.
+      if (layout) desc = descriptor(node.kind == Kind::rnn ? *layout : with_plain_strides(*layout), tensor.dtype);
     } else {
       desc = any_descriptor(tensor.dims, tensor.dtype);
     }

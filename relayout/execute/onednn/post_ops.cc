@@ -101,7 +101,7 @@ std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const 
       if (!layouts[source] || !repeats_as_known(node, *layouts[source], layouts[node.src.size()], dims)) {
         return std::nullopt;
       }
-      const auto desc = descriptor(*layouts[source], DType::f32);
+      const auto desc = descriptor(with_plain_strides(*layouts[source]), DType::f32);
       if (!desc) return std::nullopt;
       out.operands.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(out.ops.len()) | DNNL_ARG_SRC_1, source);
       out.ops.append_binary(binary_algorithm(*algorithm), *desc);
