@@ -184,6 +184,24 @@ TEST_F(Optimize, BackwardWaysGoWithAForwardWayThatIsLeft) {
   }
 }
 
+TEST_F(Optimize, ConstantsAreNotReorderedToWhereElementsShareMemory) {
+  // The layout of a broadcast source is offered for the other sources of the concat, too.
+  Graph graph;
+  const TensorId x = graph.input("x", {1, 2});
+  const TensorId wide = graph.add(graph::Kind::broadcast, graph::BroadcastAttributes{{3, 2}}, {x})[0];
+  const TensorId c = graph.constant("c", {3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  graph.output(graph.concat({wide, c}, 1));
+  const std::vector<Values> inputs{{7, 8}}, expected = graph::evaluate(graph, inputs);
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    test::RandomCosts costs(seed, 0.2);
+    const graph::LayoutPlan plan = graph::optimize(graph, *backend_, costs).plan;
+    for (const graph::CopyId id : plan.load_reorders(graph))
+      EXPECT_TRUE(plan.copy(id).layout.injective_with_padding()) << "seed " << seed;
+    Model model(graph, plan, *backend_);
+    EXPECT_EQ(test::run_model(model, inputs), expected) << "seed " << seed;
+  }
+}
+
 TEST_F(Optimize, WhatCannotBeRunIsNamed) {
   Graph graph;
   const TensorId x = graph.input("x", {2, 3, 4, 4});

@@ -266,6 +266,13 @@ const std::vector<Candidate>& CandidateFinder::candidates_with(NodeId id, const 
   return out;
 }
 
+bool CandidateFinder::may_reorder(TensorId tensor, int from, int to) {
+  // The backend reorders constants from row-major; nothing else is known of an opaque format.
+  if (layouts_.opaque(from) || layouts_.opaque(to))
+    return layouts_.opaque(to) && from == families(graph_.tensor(tensor).dims)[0];
+  return layouts_.layout(to).injective_with_padding();
+}
+
 double CandidateFinder::reorder_cost(TensorId tensor, int from, int to) {
   const DType dtype = graph_.tensor(tensor).dtype;
   const ReorderSetting setting = context_.reorder_setting(tensor);
@@ -275,17 +282,11 @@ double CandidateFinder::reorder_cost(TensorId tensor, int from, int to) {
   const auto [at, is_new] = reorders_.try_emplace(key.key());
   if (!is_new) return at->second;
   check_stop();
-  if (layouts_.opaque(from) || layouts_.opaque(to)) {
-    // The backend reorders constants from row-major; nothing else is known of an opaque format.
-    const bool packs = layouts_.opaque(to) && from == families(graph_.tensor(tensor).dims)[0];
-    return at->second = packs ? (1 + kMoveMargin) *
-                                    costs_.opaque_reorder(setting, {layouts_.layout(from), dtype}, *layouts_.opaque(to))
-                              : kImpossible;
-  }
-  const bool possible = layouts_.layout(to).injective_with_padding();
-  return at->second = possible ? (1 + kMoveMargin) * costs_.reorder(setting, {layouts_.layout(from), dtype},
-                                                                    {layouts_.layout(to), dtype})
-                               : kImpossible;
+  if (!may_reorder(tensor, from, to)) return at->second = kImpossible;
+  const TensorDesc src{layouts_.layout(from), dtype};
+  const double cost = layouts_.opaque(to) ? costs_.opaque_reorder(setting, src, *layouts_.opaque(to))
+                                          : costs_.reorder(setting, src, {layouts_.layout(to), dtype});
+  return at->second = (1 + kMoveMargin) * cost;
 }
 
 }  // namespace relayout::graph

@@ -58,6 +58,8 @@ class CandidateFinder {
   /// The cost of a reorder of a tensor between two layouts. They may be the same layout in other memory. kImpossible if
   /// a reorder cannot write the second one.
   double reorder_cost(TensorId tensor, int from, int to);
+  /// Whether there is such a reorder, without asking what it costs.
+  bool may_reorder(TensorId tensor, int from, int to);
   /// The usual layouts of activations of these dims: row-major and, from three dims on, channels last and blocked.
   const std::vector<int>& families(const Dims& dims);
 

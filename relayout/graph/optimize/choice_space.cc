@@ -61,7 +61,7 @@ class SpaceBuilder {
 
   double reorder_cost(TensorId t, int from, int to) {
     if (!tensor(t).constant()) return finder_.reorder_cost(t, from, to);
-    if (options_.runs <= 0) return kUncounted;
+    if (options_.runs <= 0) return finder_.may_reorder(t, from, to) ? kUncounted : kImpossible;
     // A constant is reordered once, at load. A run pays its share of that time, without the margin for a noisy
     // prediction.
     return finder_.reorder_cost(t, from, to) / (1 + kMoveMargin) / static_cast<double>(options_.runs);

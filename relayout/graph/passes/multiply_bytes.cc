@@ -124,7 +124,6 @@ class ByteProducts {
   }
 
   /// The scales of the weights' dequantization, one for each channel of the destination; empty where they are others.
-  /// `t` is the weights as the product reads them, which may have its channels in several dims at the beginning.
   std::vector<double> scales_of(const Dequantized& weights, bool last, int64_t channels) const {
     const Tensor& scale = graph_.tensor(weights.scale);
     const Dims& dims = scale.dims;
@@ -161,6 +160,8 @@ class ByteProducts {
     if (!weights || !graph_.tensor(weights->bytes).constant()) return std::nullopt;
     const auto scale = single(src->scale), zero = src->zero == kNone ? std::optional(0.0) : single(src->zero);
     if (!scale || !zero || *scale == 0 || *zero != std::trunc(*zero)) return std::nullopt;
+    const bool is_signed = graph_.tensor(src->bytes).dtype == DType::s8;
+    if (*zero < (is_signed ? -128 : 0) || *zero > (is_signed ? 127 : 255)) return std::nullopt;
     const bool has_bias = node.src.size() > 2 && node.src[2] != kNone;
     if (has_bias && !is_f32_constant(node.src[2])) return std::nullopt;
     return multiplied(node, *src, *weights, *scale, *zero);

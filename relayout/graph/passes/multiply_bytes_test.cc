@@ -83,6 +83,7 @@ TEST(MultiplyBytes, LeavesWhatBytesDoNotExpress) {
   EXPECT_FALSE(changes({.x_scale = {0.5, 0.25}, .x_dims = {1, 2, 1, 1}})) << "a scale for each channel of the source";
   EXPECT_FALSE(changes({.w_scale = {0.5, 0.25}, .w_dims = {1, 2, 1, 1}})) << "and of the weights";
   EXPECT_FALSE(changes({.x_zero = {0.5}})) << "a zero point that is no whole number";
+  EXPECT_FALSE(changes({.x_zero = {256}})) << "and one that is no byte";
   EXPECT_FALSE(changes({.w_zero = {-100}})) << "weights beyond 8 bits with a sign";
   EXPECT_FALSE(changes({.w_type = DType::u8, .w_zero = {}}));
   EXPECT_FALSE(changes({.w_scale = {0}}));
