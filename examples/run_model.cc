@@ -120,10 +120,8 @@ int main(int argc, char** argv) try {
     return 0;
   }
   graph::Graph g = argc > 1 ? read_model(argv[1]) : small_network();
-  graph::simplify(g);
-  graph::fuse(g);
-
   const auto backend = execute::onednn_backend();
+  graph::prepare(g, [&](const graph::Graph& of, graph::NodeId n) { return has_implementation(*backend, of, n); });
   const execute::Calibrated machine = execute::calibrate(*backend);
   if (machine.unreliable) std::puts("the machine is busy: predicted times may be wrong by orders of magnitude");
   const auto costs = graph::analytic_costs(machine.speeds, *backend);

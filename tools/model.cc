@@ -127,6 +127,7 @@ Graph graph_of(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays) {
   return std::move(model.graph);
 }
 
+/// Runs the passes before a plan. The backend is asked which types it lacks; without one, types stay as they are.
 graph::Widened prepared(Graph& graph) {
   const std::unique_ptr<graph::Backend> backend = execute::has_onednn() ? make_backend(0) : nullptr;
   return graph::prepare(graph, [&](const Graph& g, graph::NodeId node) {

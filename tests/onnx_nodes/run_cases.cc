@@ -26,6 +26,7 @@
 #include "relayout/graph/passes/prepare.h"
 #include "relayout/graph/plan/propagate.h"
 #include "relayout/graph/reference/reference.h"
+#include "tests/support/row_major.h"
 
 namespace relayout {
 namespace {
@@ -134,26 +135,19 @@ std::vector<const TestTensor*> sources_of(const Graph& graph, const std::vector<
 
 std::vector<Values> run_planned(Graph graph, const std::vector<const TestTensor*>& sources) {
   graph::prepare(graph, [](const graph::Graph&, graph::NodeId) { return true; });
-  for (const auto* list : {&graph.inputs, &graph.outputs}) {
-    for (const graph::TensorId id : *list) graph.tensor(id).layout = Layout::contiguous(graph.tensor(id).dims);
-  }
+  test::make_row_major(graph);
   const auto backend = execute::onednn_backend(1);
   execute::Model model(graph, graph::propagate(graph, *backend, {}), *backend, {.check_padding = true});
   std::vector<execute::Source> given;
   for (const TestTensor* source : sources) {
     given.push_back({{Layout::contiguous(source->dims), source->dtype}, source->bytes.data()});
   }
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<execute::Destination> wanted;
-  for (const graph::TensorId id : graph.outputs) {
-    const TensorDesc desc{Layout::contiguous(graph.tensor(id).dims), graph.tensor(id).dtype};
-    memory.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
-    wanted.push_back({desc, memory.back().data()});
-  }
-  model.run(given, wanted);
+  test::RowMajorOutputs outputs(graph);
+  model.run(given, outputs.destinations);
   std::vector<Values> out;
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    out.push_back(graph::load(memory[i], wanted[i].desc.dtype, wanted[i].desc.layout.elements()));
+  for (std::size_t i = 0; i < outputs.memory.size(); ++i) {
+    const TensorDesc& desc = outputs.destinations[i].desc;
+    out.push_back(graph::load(outputs.memory[i], desc.dtype, desc.layout.elements()));
   }
   return out;
 }

@@ -27,6 +27,7 @@
 #include "relayout/graph/passes/simplify.h"
 #include "relayout/graph/plan/propagate.h"
 #include "relayout/graph/reference/reference.h"
+#include "tests/support/row_major.h"
 #include "tests/support/simple_costs.h"
 
 namespace relayout {
@@ -84,9 +85,7 @@ std::vector<Bytes> by_plan(Graph graph, const std::vector<Bytes>& inputs, const 
   } else {
     graph::prepare(graph, computable);
   }
-  for (const auto* list : {&graph.inputs, &graph.outputs}) {
-    for (const graph::TensorId id : *list) graph.tensor(id).layout = Layout::contiguous(graph.tensor(id).dims);
-  }
+  test::make_row_major(graph);
   execute::Model model(graph, plan_by(graph, *backend, way), *backend, {.check_padding = true});
   for (const graph::PlannedNode& node : model.plan().nodes) *names += ' ' + node.implementation;
   std::vector<execute::Source> given;
@@ -94,15 +93,9 @@ std::vector<Bytes> by_plan(Graph graph, const std::vector<Bytes>& inputs, const 
     const graph::Tensor& tensor = graph.tensor(graph.inputs[i]);
     given.push_back({{Layout::contiguous(tensor.dims), tensor.dtype}, inputs[i].data()});
   }
-  std::vector<Bytes> memory;
-  std::vector<execute::Destination> wanted;
-  for (const graph::TensorId id : graph.outputs) {
-    const TensorDesc desc{Layout::contiguous(graph.tensor(id).dims), graph.tensor(id).dtype};
-    memory.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
-    wanted.push_back({desc, memory.back().data()});
-  }
-  model.run(given, wanted);
-  return memory;
+  test::RowMajorOutputs outputs(graph);
+  model.run(given, outputs.destinations);
+  return std::move(outputs.memory);
 }
 
 /// What became of a way; "ok" and the names of implementations where its outputs are in files.

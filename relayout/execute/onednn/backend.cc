@@ -285,7 +285,9 @@ class OneDnnBackend : public Backend {
     if (post_ops && !has_post_ops_behind(node)) return false;
     Maker maker{engine_, {}};
     maker.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (src_zero_point(node) != 0) set_src_zero_point(maker.attr, static_cast<int>(src_zero_point(node)));
+    if (const int64_t zero = graph::src_zero_point(node); zero != 0) {
+      set_src_zero_point(maker.attr, static_cast<int>(zero));
+    }
     Found hint;
     if (!node.forward() && node.hint != kNone) {
       hint = find_hint(graph, node.hint, forward);

@@ -8,6 +8,7 @@
 #include "relayout/core/format.h"
 #include "relayout/execute/onednn/primitive.h"
 #include "relayout/execute/own/stray_products.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
 
@@ -41,7 +42,7 @@ bool has_vnni() {
 /// Whether an implementation adds two products of bytes in 16 bits, which saturate: all that are no reference and use
 /// no VNNI.
 bool saturates(const Graph& graph, const Node& node, std::string_view name) {
-  if (!is_integer(graph.tensor(node.src[0]).dtype) || is_reference(name)) return false;
+  if (!graph::is_byte(graph.tensor(node.src[0]).dtype) || is_reference(name)) return false;
   return name.ends_with(":avx2") || name.ends_with(":sse41") || name.ends_with(":avx512_core") || !has_vnni();
 }
 
@@ -173,7 +174,7 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
       // halves behind them are rounded to odd numbers.
       if (name.find("gemm") == std::string_view::npos)
         return saturates(graph, node, name) || cannot_round(graph, node, name);
-      return is_integer(graph.tensor(node.src[0]).dtype) ||
+      return graph::is_byte(graph.tensor(node.src[0]).dtype) ||
              (name.find("gemm:") != std::string_view::npos && (reads_whole(graph, node) || has_logistic(node)));
     case Kind::deconvolution:
       // The bias is added as if the destination were dense, and beyond its end. Post-ops are as for convolution.

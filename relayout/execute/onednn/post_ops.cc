@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/graph/ir/ops.h"
+#include "relayout/graph/reference/values.h"
 
 namespace relayout::execute {
 
@@ -46,31 +46,30 @@ bool gives_own_type(const graph::Graph& graph, const Node& node) {
   return dst == DType::f32 || (graph::is_byte(dst) && graph::is_byte(graph.tensor(node.src[0]).dtype));
 }
 
-/// Whether no result of a node's post-ops but those of the last one can be NaN, or only if one of its constants is: it
-/// is a product of bytes, and the post-ops add and multiply by finite constants.
+/// Whether no result of a node's post-ops can be NaN. Sums of bytes are numbers, and so is what is made of them by
+/// functions that give numbers for numbers: with finite constants, and divisors that are not 0.
 bool is_without_nan(const graph::Graph& graph, const Node& node) {
   if (!graph::is_byte(graph.tensor(node.src[0]).dtype)) return false;
+  std::vector<bool> divides(node.src.size(), false);
+  for (const PostOp& op : node.post_ops) {
+    if (const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function)) {
+      if (binary->algorithm > BinaryAlgorithm::div) return false;
+      const auto divisor = static_cast<std::size_t>(op.src[1]);
+      if (binary->algorithm == BinaryAlgorithm::div && divisor < divides.size()) divides[divisor] = true;
+    } else {
+      using enum graph::EltwiseAlgorithm;
+      const auto* eltwise = std::get_if<graph::EltwiseAttributes>(&op.function);
+      if (!eltwise) return false;
+      if (eltwise->algorithm != relu && eltwise->algorithm != round && eltwise->algorithm != clip) return false;
+    }
+  }
   for (std::size_t i = node.own_sources(); i < node.src.size(); ++i) {
     const graph::Tensor& tensor = graph.tensor(node.src[i]);
-    if (!tensor.constant() || tensor.dtype != DType::f32) return false;
-    const std::span<const float> values(reinterpret_cast<const float*>(tensor.data->data()),
-                                        tensor.data->size() / sizeof(float));
-    const auto is_plain = [](float value) { return std::isfinite(value) && value != 0; };
-    const auto is_finite = [](float value) { return std::isfinite(value); };
-    const bool divides = std::ranges::any_of(node.post_ops, [&](const PostOp& op) {
-      const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function);
-      return binary && binary->algorithm == BinaryAlgorithm::div && op.src[1] == static_cast<int>(i);
-    });
-    if (!(divides ? std::ranges::all_of(values, is_plain) : std::ranges::all_of(values, is_finite))) return false;
+    if (!tensor.constant()) return false;
+    const auto fits = [&](double value) { return std::isfinite(value) && (value != 0 || !divides[i]); };
+    if (!std::ranges::all_of(graph::values_of(tensor), fits)) return false;
   }
-  return std::ranges::all_of(node.post_ops, [](const PostOp& op) {
-    if (const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function))
-      return binary->algorithm <= BinaryAlgorithm::div;
-    const auto* eltwise = std::get_if<graph::EltwiseAttributes>(&op.function);
-    return eltwise && (eltwise->algorithm == graph::EltwiseAlgorithm::relu ||
-                       eltwise->algorithm == graph::EltwiseAlgorithm::round ||
-                       eltwise->algorithm == graph::EltwiseAlgorithm::clip);
-  });
+  return true;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The arguments of every kind, and the function that makes its primitive descriptor.
 #include "relayout/execute/onednn/primitive.h"
 
+#include "relayout/graph/ir/ops.h"
+
 namespace relayout::execute {
 
 using graph::Kind;
@@ -92,10 +94,6 @@ Arguments arguments(const graph::Graph&, const Node& node) {
   return out;
 }
 
-int64_t src_zero_point(const Node& node) {
-  return node.kind == Kind::convolution ? node.as<graph::ConvolutionAttributes>().src_zero_point : 0;
-}
-
 std::vector<MissingSource> missing_sources(const graph::Graph& graph, const Node& node) {
   using Type = dnnl::memory::data_type;
   using Tag = dnnl::memory::format_tag;
@@ -131,9 +129,9 @@ std::vector<MissingSource> missing_sources(const graph::Graph& graph, const Node
     if (states && lstm) add_zeros(12, DNNL_ARG_DIFF_DST_ITER_C, cell_state, Tag::ldnc);
     return out;
   }
-  if (kZeroPointIsArgument && src_zero_point(node) != 0) {
+  if (const int64_t zero = graph::src_zero_point(node); kZeroPointIsArgument && zero != 0) {
     return {{DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, dnnl::memory::desc({1}, Type::s32, Tag::a),
-             static_cast<float>(src_zero_point(node))}};
+             static_cast<float>(zero)}};
   }
   const bool normalizes = node.kind == Kind::batch_normalization || node.kind == Kind::layer_normalization;
   if (kBackwardTakesShift && normalizes && !node.forward() && node.dst.size() > 2 && node.dst[2] != kNone) {

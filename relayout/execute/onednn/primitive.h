@@ -32,9 +32,6 @@ struct MissingSource {
 };
 std::vector<MissingSource> missing_sources(const graph::Graph& graph, const graph::Node& node);
 
-/// What stands for zero in the source of a product; 0 for other kinds.
-int64_t src_zero_point(const graph::Node& node);
-
 /// A node, with everything that its primitive is made of.
 struct Request {
   const graph::Graph& graph;

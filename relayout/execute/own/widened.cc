@@ -18,10 +18,6 @@ using graph::Node;
 
 namespace {
 
-int64_t zero_point_of(const Node& node) {
-  return node.kind == Kind::convolution ? node.as<graph::ConvolutionAttributes>().src_zero_point : 0;
-}
-
 /// An operand that is converted to f32 before the product reads it.
 struct Conversion {
   Plan plan;
@@ -45,7 +41,7 @@ class WidenedExecutable : public Executable {
       : itself_(std::move(itself)), threads_(threads) {
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       conversions_.emplace_back(graph.tensor(node.src[i]), implementation.src[i].value(),
-                                i == 0 ? zero_point_of(node) : 0);
+                                i == 0 ? graph::src_zero_point(node) : 0);
       (conversions_.back().once ? kept_bytes_ : lent_bytes_) += conversions_.back().bytes;
     }
   }

@@ -5,6 +5,8 @@
 // alone; the planner joins them with what a backend offers (backend.h).
 #pragma once
 
+#include <cmath>
+
 #include "relayout/graph/ir/graph.h"
 
 namespace relayout::graph {
@@ -26,6 +28,15 @@ Signature signature(Kind kind, Pass pass);
 
 /// Whether a type is s8 or u8, of which products are exact.
 inline bool is_byte(DType dtype) { return dtype == DType::s8 || dtype == DType::u8; }
+/// Whether a value may stand for zero among elements of a type: a value of s8 or u8, or 0.
+inline bool is_zero_point(DType dtype, double value) {
+  if (value == 0) return true;
+  const bool is_unsigned = dtype == DType::u8;
+  return is_byte(dtype) && value == std::trunc(value) && value >= (is_unsigned ? 0 : -128) &&
+         value <= (is_unsigned ? 255 : 127);
+}
+/// What stands for zero in the source of a node (ConvolutionAttributes); 0 for kinds that have none.
+int64_t src_zero_point(const Node& node);
 
 /// The destinations of a node whose sources are set, in the order of graph.h: `dsts` of them or, if that is 0, those
 /// that every node of the kind and pass has. An entry is nothing if the node cannot have that destination (the gradient

@@ -26,10 +26,7 @@ void check_bias(const Operands& of, int64_t channels) {
 
 /// Refuses a zero point that the source's type does not hold.
 void check_zero_point(const Operands& of, int64_t zero_point) {
-  if (zero_point == 0) return;
-  const DType dtype = of.src(0).dtype;
-  const bool is_unsigned = dtype == DType::u8;
-  if (!is_byte(dtype) || zero_point < (is_unsigned ? 0 : -128) || zero_point > (is_unsigned ? 255 : 127)) {
+  if (!is_zero_point(of.src(0).dtype, static_cast<double>(zero_point))) {
     refuse(of.node, "src_zero_point", std::to_string(zero_point), "0, or a value of a source of 8-bit integers");
   }
 }
@@ -79,6 +76,10 @@ ConvolutionWeights checked_weights(const Operands& of, int64_t groups) {
 ConvolutionAttributes filled(const ConvolutionAttributes& attributes, int spatial_dims) {
   return filled_convolution(Node{.name = {}, .kind = Kind::convolution, .attributes = attributes}, attributes,
                             spatial_dims);
+}
+
+int64_t src_zero_point(const Node& node) {
+  return node.kind == Kind::convolution ? node.as<ConvolutionAttributes>().src_zero_point : 0;
 }
 
 Specs infer_convolution(const Operands& of) {

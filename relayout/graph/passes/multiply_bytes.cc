@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "relayout/core/overflow.h"
 #include "relayout/graph/passes/simplify.h"
 #include "relayout/graph/passes/simplify_steps.h"
+#include "relayout/graph/reference/values.h"
 
 namespace relayout::graph {
 namespace {
@@ -18,23 +18,6 @@ int64_t count(const Dims& dims) { return checked_product(dims).value(); }
 struct Dequantized {
   TensorId bytes = kNone, zero = kNone, scale = kNone;
 };
-
-std::vector<double> numbers_of(const Tensor& tensor) {
-  std::vector<double> out;
-  const std::byte* data = tensor.data->data();
-  const auto n = static_cast<std::size_t>(count(tensor.dims));
-  for (std::size_t i = 0; i < n; ++i) {
-    if (tensor.dtype == DType::f32) {
-      float value;
-      std::memcpy(&value, data + i * sizeof value, sizeof value);
-      out.push_back(value);
-    } else {
-      const auto byte = std::to_integer<uint8_t>(data[i]);
-      out.push_back(tensor.dtype == DType::s8 ? static_cast<int8_t>(byte) : byte);
-    }
-  }
-  return out;
-}
 
 /// The place in `values`, whose dims are those of `dims` or 1, of element i of a tensor of `dims`.
 std::size_t place_in(const Dims& values, const Dims& dims, int64_t i) {
@@ -101,42 +84,38 @@ class ByteProducts {
   /// The one value of a constant; nothing if there are several, or it is not finite.
   std::optional<double> single(TensorId t) const {
     if (count(graph_.tensor(t).dims) != 1) return std::nullopt;
-    const double value = numbers_of(graph_.tensor(t))[0];
+    const double value = values_of(graph_.tensor(t))[0];
     return std::isfinite(value) ? std::optional(value) : std::nullopt;
   }
 
   /// The constant less its zero points, row-major; empty where that does not fit s8.
-  std::vector<std::byte> signed_bytes(const Dequantized& of) const {
+  Values signed_values(const Dequantized& of) const {
     const Tensor& bytes = graph_.tensor(of.bytes);
-    std::vector<double> values = numbers_of(bytes);
+    Values values = values_of(bytes);
     if (of.zero != kNone) {
       const Tensor& zero = graph_.tensor(of.zero);
-      const std::vector<double> zeros = numbers_of(zero);
+      const Values zeros = values_of(zero);
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] -= zeros[place_in(zero.dims, bytes.dims, static_cast<int64_t>(i))];
     }
-    std::vector<std::byte> out;
-    for (const double value : values) {
-      if (!(value >= -128 && value <= 127) || value != std::trunc(value)) return {};
-      out.push_back(static_cast<std::byte>(static_cast<int8_t>(value)));
-    }
-    return out;
+    const auto fits = [](double value) { return is_zero_point(DType::s8, value); };
+    return std::ranges::all_of(values, fits) ? values : Values();
   }
 
   /// The scales of the weights' dequantization, one for each channel of the destination; empty where they are others.
-  std::vector<double> scales_of(const Dequantized& weights, bool last, int64_t channels) const {
+  Values scales_of(const Dequantized& weights, bool last, int64_t channels) const {
     const Tensor& scale = graph_.tensor(weights.scale);
     const Dims& dims = scale.dims;
-    std::vector<double> out = numbers_of(scale);
+    Values out = values_of(scale);
     if (out.size() == 1) out.assign(static_cast<std::size_t>(channels), out[0]);
     const int d = last ? dims.size() - 1 : 0;
     if (dims.empty() || std::ssize(out) != channels) return {};
     if (count(dims) != 1 && dims[d] != channels) return {};
     const auto is_scale = [](double value) { return std::isfinite(value) && value != 0; };
-    return std::ranges::all_of(out, is_scale) ? out : std::vector<double>();
+    return std::ranges::all_of(out, is_scale) ? out : Values();
   }
 
-  TensorId constant(const std::string& name, const Dims& dims, const std::vector<double>& values) {
+  TensorId constant(const std::string& name, const Dims& dims, const Values& values) {
     return graph_.constant(name, dims, std::vector<float>(values.begin(), values.end()));
   }
 
@@ -159,9 +138,7 @@ class ByteProducts {
     const auto weights = dequantized(read);
     if (!weights || !graph_.tensor(weights->bytes).constant()) return std::nullopt;
     const auto scale = single(src->scale), zero = src->zero == kNone ? std::optional(0.0) : single(src->zero);
-    if (!scale || !zero || *scale == 0 || *zero != std::trunc(*zero)) return std::nullopt;
-    const bool is_signed = graph_.tensor(src->bytes).dtype == DType::s8;
-    if (*zero < (is_signed ? -128 : 0) || *zero > (is_signed ? 127 : 255)) return std::nullopt;
+    if (!scale || !zero || *scale == 0 || !is_zero_point(graph_.tensor(src->bytes).dtype, *zero)) return std::nullopt;
     const bool has_bias = node.src.size() > 2 && node.src[2] != kNone;
     if (has_bias && !is_f32_constant(node.src[2])) return std::nullopt;
     return multiplied(node, *src, *weights, *scale, *zero);
@@ -175,14 +152,14 @@ class ByteProducts {
     const int64_t channels = dims[channel];
     // Of several matrices each has columns of its own.
     if (last && count(weights_dims) != channels * weights_dims[weights_dims.size() - 2]) return std::nullopt;
-    std::vector<double> scales = scales_of(weights, last, channels);
-    const std::vector<std::byte> bytes = signed_bytes(weights);
+    Values scales = scales_of(weights, last, channels);
+    const Values bytes = signed_values(weights);
     const Tensor original = graph_.tensor(weights.bytes);
     if (scales.empty() || bytes.empty()) return std::nullopt;
     for (double& each : scales) each *= scale;
     // What is added: the bias, less what the source's zero point adds to each sum where no padding depends on it.
-    std::vector<double> added(static_cast<std::size_t>(channels), 0);
-    if (node.src.size() > 2 && node.src[2] != kNone) added = numbers_of(graph_.tensor(node.src[2]));
+    Values added(static_cast<std::size_t>(channels), 0);
+    if (node.src.size() > 2 && node.src[2] != kNone) added = values_of(graph_.tensor(node.src[2]));
     Node made = node;
     if (node.kind == Kind::convolution) {
       auto attributes = node.as<ConvolutionAttributes>();
@@ -193,10 +170,10 @@ class ByteProducts {
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         const auto at = static_cast<int64_t>(i);
         const auto c = static_cast<std::size_t>(last ? at % channels : at / products);
-        added[c] -= zero * static_cast<int8_t>(bytes[i]) * scales[c];
+        added[c] -= zero * bytes[i] * scales[c];
       }
     }
-    const auto data = std::make_shared<const std::vector<std::byte>>(bytes);
+    const auto data = std::make_shared<const std::vector<std::byte>>(store(bytes, DType::s8));
     made.src = {src.bytes, graph_.constant(original.name + ".s8", weights_dims, DType::s8, data)};
     std::vector<Node> out;
     Dims of_channels(dims.size(), 1);

@@ -213,8 +213,8 @@ double steps_of(const Graph& graph, const Node& node) {
   }
 }
 
-/// What a function of f32 takes behind a product of bytes, in operations on bytes: measured with up to six of them
-/// behind convolutions of twelve shapes (docs/lab/planning-cost-model.md).
+/// What a function of f32 takes behind a product of bytes, in operations on bytes. Measured; see
+/// docs/lab/planning-cost-model.md.
 constexpr double kFunctionBehindBytes = 22;
 /// And in a pass of its own, which reaches a third of the machine's arithmetic: each operation takes so many.
 constexpr double kFunctionApart = 3;
