@@ -4,6 +4,7 @@
 // pointer, a handle of another kind and one that was freed are errors.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -22,9 +23,24 @@
 
 namespace relayout::c {
 
-/// Keeps what was wrong for relayout_error_message() and its like, without allocating.
-void set_error(std::string_view message, std::string_view field = {}, std::string_view value = {},
-               std::string_view limit = {}) noexcept;
+/// A text of bounded size, so that keeping an error never fails.
+template <std::size_t N>
+struct BoundedText {
+  constexpr BoundedText() = default;
+  explicit BoundedText(std::string_view from) noexcept { from.copy(text, N - 1); }
+  char text[N] = {};
+};
+/// What was wrong, as relayout_error_message() and its like give it.
+struct ErrorTexts {
+  constexpr ErrorTexts() = default;
+  explicit ErrorTexts(std::string_view message_, std::string_view field_ = {}, std::string_view value_ = {},
+                      std::string_view limit_ = {}) noexcept
+      : message(message_), field(field_), value(value_), limit(limit_) {}
+  BoundedText<2048> message;
+  BoundedText<256> field, value, limit;
+};
+/// Keeps it for relayout_error_message() and its like. Each shared library has a function of its own for it.
+void set_error(const ErrorTexts& error) noexcept;
 relayout_status status_of(ErrorCode code) noexcept;
 
 /// Calls f; what it throws becomes a status and the thread's last error.
@@ -34,15 +50,15 @@ relayout_status guarded(F&& f) noexcept {
     std::forward<F>(f)();
     return RELAYOUT_OK;
   } catch (const Error& error) {
-    set_error(error.message(), error.field(), error.value(), error.limit());
+    set_error(ErrorTexts(error.message(), error.field(), error.value(), error.limit()));
     return status_of(error.code());
   } catch (const std::bad_alloc&) {
-    set_error("out of memory");
+    set_error(ErrorTexts("out of memory"));
     return RELAYOUT_OUT_OF_MEMORY;
   } catch (const std::exception& error) {
-    set_error(error.what());
+    set_error(ErrorTexts(error.what()));
   } catch (...) {
-    set_error("an unknown exception");
+    set_error(ErrorTexts("an unknown exception"));
   }
   return RELAYOUT_INTERNAL;
 }
@@ -94,6 +110,26 @@ T& result(T* out, std::string_view parameter) {
   return *out;
 }
 
+/// A struct of options as this version knows it. Fields that the caller's version lacks keep their defaults; a field
+/// that this version does not know must be 0.
+template <typename Options>
+Options options_from(const Options* given, const Options& defaults, std::string_view parameter) {
+  if (given == nullptr) return defaults;
+  std::size_t size;
+  std::memcpy(&size, given, sizeof size);
+  if (size < sizeof size || size > 4096)
+    refuse(parameter, "has a struct_size of " + std::to_string(size) + "; begin with its _INIT macro");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  if (std::any_of(bytes + std::min(size, sizeof(Options)), bytes + size, [](unsigned char b) { return b != 0; })) {
+    throw Error(ErrorCode::unsupported,
+                std::string(parameter) + " sets a field that this version of the library does not know",
+                std::string(parameter), std::to_string(size), std::to_string(sizeof(Options)));
+  }
+  Options out = defaults;
+  std::memcpy(&out, given, std::min(size, sizeof(Options)));
+  return out;
+}
+
 const char* checked_text(const char* text, std::string_view parameter);
 DType checked_dtype(relayout_dtype dtype);
 /// `ndims` numbers, 0 to kMaxDims.
@@ -115,6 +151,10 @@ struct RunHow {
 };
 RunHow options_of(const relayout_run_options* options);
 
+/// Error{buffer_too_small} where a buffer does not hold its layout.
+void check_size(std::string_view parameter, size_t bytes, int64_t needed);
+/// Whether two buffers have a byte in common.
+bool share_memory(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes);
 /// The caller's memory. It may be null where nothing is needed.
 template <typename Byte, typename Pointer>
 std::span<Byte> memory(Pointer* data, size_t bytes, std::string_view parameter) {

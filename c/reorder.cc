@@ -8,20 +8,8 @@ using relayout::ErrorCode;
 
 namespace {
 
-/// Error where a buffer does not hold its layout.
-void check_size(std::string_view parameter, size_t bytes, int64_t needed) {
-  if (bytes >= static_cast<size_t>(needed)) return;
-  throw Error(ErrorCode::buffer_too_small,
-              std::string(parameter) + " has " + std::to_string(bytes) + " bytes, and its layout takes " +
-                  std::to_string(needed),
-              std::string(parameter), std::to_string(bytes), std::to_string(needed));
-}
-
 void check_apart(const void* src, int64_t src_bytes, const void* dst, int64_t dst_bytes) {
-  const auto a = reinterpret_cast<uintptr_t>(src), b = reinterpret_cast<uintptr_t>(dst);
-  if (src_bytes == 0 || dst_bytes == 0 || a + static_cast<uintptr_t>(src_bytes) <= b ||
-      b + static_cast<uintptr_t>(dst_bytes) <= a)
-    return;
+  if (!c::share_memory(src, src_bytes, dst, dst_bytes)) return;
   throw Error(ErrorCode::overlap, "src and dst share memory; relayout_reorder_in_place works within one buffer", "dst");
 }
 

@@ -47,31 +47,6 @@ graph::Graph read_model(const char* path) {
   return std::move(model.graph);
 }
 
-/// The layouts of some copies, by the names that people use for them.
-std::string layouts(const graph::Graph& g, const graph::LayoutPlan& plan, const std::vector<graph::CopyId>& copies) {
-  std::string out;
-  for (const graph::CopyId id : copies) {
-    if (id == graph::kNone) continue;  // an operand that is absent
-    const graph::Copy& copy = plan.copy(id);
-    out += " " + graph::LayoutNames(g).of(copy);
-  }
-  return out;
-}
-
-void print(const graph::Graph& g, const graph::OptimalPlan& best, graph::Costs& costs) {
-  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
-    const graph::PlannedNode& node = best.plan.nodes[i];
-    std::printf("%s by %s:%s ->%s\n", g.nodes[i].name.c_str(), node.implementation.c_str(),
-                layouts(g, best.plan, node.src).c_str(), layouts(g, best.plan, node.dst).c_str());
-  }
-  for (const graph::CopyId reorder : best.plan.reorders(g))
-    std::printf("reorder: %s\n", best.plan.copy(reorder).reason.c_str());
-  const graph::PredictedCost cost = predict(g, best.plan, costs);
-  std::printf("predicted: primitives %.1f us, reorders %.1f us\n", cost.primitives, cost.reorders);
-  std::printf("cost: %.1f us, in which moved bytes count twice; %s\n", best.cost_us,
-              best.optimal ? "no plan costs less" : "the best plan that was found");
-}
-
 /// Runs the plan on random inputs. Whether all outputs are the reference's, up to 0.001 of the largest value.
 bool run_and_check(const graph::Graph& g, const graph::LayoutPlan& plan, const graph::Backend& backend) {
   // Inputs and outputs are row-major here, in the graph's types. A model takes any layout and type, and converts.
@@ -122,12 +97,14 @@ int main(int argc, char** argv) try {
   graph::Graph g = argc > 1 ? read_model(argv[1]) : small_network();
   const auto backend = execute::onednn_backend();
   graph::prepare(g, [&](const graph::Graph& of, graph::NodeId n) { return has_implementation(*backend, of, n); });
+  graph::make_ends_row_major(g);
   const execute::Calibrated machine = execute::calibrate(*backend);
   if (machine.unreliable) std::puts("the machine is busy: predicted times may be wrong by orders of magnitude");
   const auto costs = graph::analytic_costs(machine.speeds, *backend);
   graph::OptimalPlan best = optimize(g, *backend, *costs);
   explain_reorders(g, best);  // adds what it would cost to avoid each
-  print(g, best, *costs);
+  std::puts(explain(g, best, predict(g, best.plan, *costs), costs->name()).c_str());
+  std::printf("cost: %.1f us, in which moved bytes count twice\n", best.cost_us);
   return run_and_check(g, best.plan, *backend) ? 0 : 1;
 } catch (const relayout::Error& error) {
   std::printf("error: %s\n", error.what());

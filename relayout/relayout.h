@@ -34,6 +34,7 @@
 #include "relayout/graph/ir/operands.h"
 #include "relayout/graph/models/random_weights.h"
 #include "relayout/graph/onnx/onnx.h"
+#include "relayout/graph/optimize/explain.h"
 #include "relayout/graph/optimize/optimize.h"
 #include "relayout/graph/optimize/primitive_choices.h"
 #include "relayout/graph/passes/backward.h"

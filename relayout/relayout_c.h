@@ -1,4 +1,5 @@
-/* relayout in C: layouts, reorders, files and DLPack, for C99 and for every language that calls C.
+/* relayout in C: layouts, reorders, files and DLPack, for C99 and for every language that calls C. Models are in
+ * relayout_models_c.h.
  *
  *     int64_t dims[] = {2, 17, 5, 4};
  *     relayout_desc *src, *dst;
@@ -79,6 +80,9 @@ RELAYOUT_API const char* relayout_error_message(void);
 RELAYOUT_API const char* relayout_error_field(void);
 RELAYOUT_API const char* relayout_error_value(void);
 RELAYOUT_API const char* relayout_error_limit(void);
+/* Makes this the thread's last error, for libraries on top of this one, as that of relayout_models_c.h. Null texts are
+ * empty. */
+RELAYOUT_API void relayout_error_set(const char* message, const char* field, const char* value, const char* limit);
 
 /* ---- Element types ----------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/execute/run/execute.h"
@@ -17,52 +16,16 @@ namespace relayout::tools {
 namespace {
 
 using graph::Graph;
-using graph::TensorId;
-
-constexpr std::string_view kOwn = "model:";
 
 graph::Pass pass_of(const ModelFlags& flags) {
   return flags.training.empty() ? graph::Pass::forward_inference : graph::Pass::forward_training;
 }
 
-int64_t own_number(const std::string& text, std::string_view key) {
-  return from_command_line([&] { return parse_int(text, "MODEL " + std::string(key)); });
-}
-
-/// "model:NAME[,image=N][,channels=N]".
+/// One of the project's own models.
 Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
-  std::string names;
-  for (const graph::ModelBuilder& model : graph::models())
-    names += (names.empty() ? "" : ", ") + std::string(model.name);
-  std::istringstream words(flags.path.substr(kOwn.size()));
-  std::string wanted, word;
-  std::getline(words, wanted, ',');
-  const auto found = std::ranges::find(graph::models(), wanted, &graph::ModelBuilder::name);
-  if (found == graph::models().end()) {
-    usage_error(fmt::format("{}: the models of the project are {}", escaped(flags.path), names), "MODEL",
-                escaped(wanted), names);
-  }
-  graph::ModelBuildOptions options{.batch = std::max<int64_t>(flags.batch, 1), .image = 64, .channels = 16};
-  // getline() would pass over an empty last one.
-  if (flags.path.ends_with(',')) {
-    usage_error(escaped(flags.path) + ": it ends with a comma; the form is NAME[,image=N][,channels=N]", "MODEL",
-                escaped(flags.path), "image=N, channels=N");
-  }
-  while (std::getline(words, word, ',')) {
-    const std::size_t equals = word.find('=');
-    const std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (key != "image" && key != "channels") {
-      usage_error(fmt::format("{}: {} is neither image=N nor channels=N", escaped(flags.path), escaped(word)), "MODEL",
-                  escaped(word), "image=N, channels=N");
-    }
-    (key == "image" ? options.image : options.channels) = own_number(value, key);
-  }
-  if (std::max(options.image, options.channels) > 1 << 14) {
-    usage_error(escaped(flags.path) + ": image and channels are at most 16384", "MODEL", escaped(flags.path), "16384");
-  }
+  graph::ModelBuildOptions options{.batch = std::max<int64_t>(flags.batch, 1), .pass = pass_of(flags)};
   if (seed) options.seed = *seed;
-  options.pass = pass_of(flags);
-  return from_command_line([&] { return found->build(options); });
+  return from_command_line([&] { return graph::named_model(flags.path, options); });
 }
 
 /// NAME=N each.
@@ -112,7 +75,7 @@ Graph graph_of(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays) {
     seed = static_cast<uint64_t>(given);
   }
   const auto dims = named_dims(flags.dims);
-  if (flags.path.starts_with(kOwn)) {
+  if (flags.path.starts_with(graph::kNamedModel)) {
     if (dims.empty()) return own_model(flags, seed);
     usage_error(
         "--dim: it is for dims that an .onnx file leaves open; the project's own models have --batch, image=N "
@@ -158,18 +121,13 @@ void add_model_flags(Command& command, ModelFlags& flags) {
 
 Graph load_model(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays, graph::Widened* widened) {
   Graph graph = graph_of(flags, dims_of_arrays);
-  const auto row_major = [&](TensorId t) {
-    graph::Tensor& tensor = graph.tensor(t);
-    if (!tensor.layout) tensor.layout = Layout::contiguous(tensor.dims);
-  };
   if (flags.training == kTrainingStep) {
     from_data([&] { graph::append_training(graph); });
   } else {
     graph::Widened changed;
     from_data([&] { changed = prepared(graph); });
     if (widened != nullptr) *widened = changed;
-    std::ranges::for_each(graph.inputs, row_major);
-    std::ranges::for_each(graph.outputs, row_major);
+    graph::make_ends_row_major(graph);
   }
   return graph;
 }

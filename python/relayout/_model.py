@@ -77,7 +77,7 @@ class Model:
         """The outputs by their names, as arrays of the first input's library.
 
         inputs: one array, a sequence in the order of `inputs`, or a mapping by their names. They may have any strides
-        and types; those of another type are converted, times input_scale.
+        and types; those of another type are converted. Values are multiplied by input_scale.
         progress: called as progress(done, total) before each primitive and reorder, with how many are done and how many
         there are at most; done == total in the last call. What it raises ends the run, as Ctrl-C does between two of
         them.
@@ -119,12 +119,7 @@ class Model:
         return given
 
     def __str__(self) -> str:
-        lines = [f"{node.name} by {node.implementation}: {', '.join(node.src_layouts)} -> {', '.join(node.dst_layouts)}"
-                 for node in self.nodes]
-        lines += [f"reorder: {reason}" for reason in self.reorders]
-        proven = "no plan costs less by these prices" if self.optimal else "the best plan that was found"
-        lines.append(f"predicted by analytic prices, not measured: primitives {self.primitives_us:.1f} us, reorders "
-                     f"{self.reorders_us:.1f} us; {proven}")
+        lines = [self._native.explanation()]
         lines += [f"warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
@@ -155,12 +150,11 @@ def plan(path: Union[str, "os.PathLike[str]"], *, dims: Optional[Mapping[str, in
     dims: extents that the file leaves open, by their names or as input[dim]: {"batch": 3, "x[2]": 224}. batch: the
     first dim of all inputs, which replaces the file's; 1 where nothing says it. inputs: arrays like those that the
     model will be run with, as run() takes them, whose shapes say what is still open.
-    input_scale multiplies the values of inputs whose type is not the model's, such as photos in u8. speeds: those of
-    another Model, `model.speeds`, which may be kept in a file. Without them the first plan of a process measures the
-    machine, which takes less than a second on a quiet machine and many on a busy one, where later plans try again.
-    Ctrl-C ends the measuring and the search. Errors: FileError, CorruptError, UnsupportedError (an operator; a build
-    without ONNX or oneDNN), InvalidArgumentError (a dim that nothing says, or that the model lacks; speeds that no
-    machine has).
+    input_scale multiplies the values of all inputs, such as those of photos in u8. speeds: those of another Model,
+    `model.speeds`, which may be kept in a file. Without them the first plan of a process measures the machine, which
+    takes less than a second on a quiet machine and many on a busy one, where later plans try again. Ctrl-C ends the
+    measuring and the search. Errors: FileError, CorruptError, UnsupportedError (an operator; a build without ONNX or
+    oneDNN), InvalidArgumentError (a dim that nothing says, or that the model lacks; speeds that no machine has).
     """
     return Model(path, dims=dims, batch=batch, inputs=inputs, input_scale=input_scale, speeds=speeds)
 

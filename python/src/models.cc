@@ -158,6 +158,7 @@ class PlannedModel {
     for (const auto& [name, speed] : kSpeeds) out[name] = speeds_.*speed;
     return out;
   }
+  std::string explanation() const { return graph::explain(graph_, best_, predicted_, "analytic"); }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Arrays with their types, one an input and one an output, in the graph's order.
@@ -199,6 +200,7 @@ class PlannedModel {
     const graph::Widened widened = graph::prepare(
         graph_, [&](const graph::Graph& g, graph::NodeId n) { return graph::has_implementation(*backend, g, n); });
     if (widened.nodes > 0) warnings_.push_back(text_of(widened, backend->name()));
+    graph::make_ends_row_major(graph_);
     const execute::Calibrated machine =
         known ? execute::calibrate(*backend, {.known = known}) : measured_machine(*backend, work);
     if (machine.unreliable)
@@ -254,6 +256,7 @@ NB_MODULE(_models, module) {
       .def("reorders", &PlannedModel::reorders)
       .def("cost", &PlannedModel::cost)
       .def("speeds", &PlannedModel::speeds)
+      .def("explanation", &PlannedModel::explanation)
       .def("warnings", &PlannedModel::warnings)
       .def("run", &PlannedModel::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("progress").none());
 }

@@ -1,5 +1,5 @@
-# The test `c_symbols`: the shared library shows what symbols.txt lists and nothing else, and the header declares the
-# same. A function that disappears from the list breaks programs that were linked with it.
+# The tests `c_symbols`: a shared library shows what a list has (symbols.txt) and nothing else, and its header declares
+# the same. A function that disappears from the list breaks programs that were linked with it.
 execute_process(COMMAND ${NM} --dynamic --defined-only --format=posix ${LIBRARY} OUTPUT_VARIABLE lines
   COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${lines}")
@@ -21,6 +21,6 @@ foreach(list IN ITEMS shown declared expected)
 endforeach()
 foreach(list IN ITEMS shown declared)
   if(NOT "${${list}}" STREQUAL "${expected}")
-    message(FATAL_ERROR "${list}:\n${${list}}\nare not those of symbols.txt:\n${expected}")
+    message(FATAL_ERROR "${list}:\n${${list}}\nare not those of ${GOLDEN}:\n${expected}")
   endif()
 endforeach()

@@ -21,6 +21,7 @@ step(${WORK}/build/consumer)
 step(${WORK}/build/consumer_core)
 # One has the C interface, from its shared library.
 step(${WORK}/build/consumer_c)
+step(${WORK}/build/consumer_c_models)
 # Programs that find the C interface and the C++ library by pkg-config, where that is installed.
 find_program(pkg_config NAMES pkg-config pkgconf)
 file(GLOB_RECURSE pc_file ${WORK}/prefix/*/relayout.pc)
@@ -37,6 +38,7 @@ if(pkg_config AND NOT SANITIZE)
   cmake_path(GET pc_folder PARENT_PATH library_folder)
   set(ENV{PKG_CONFIG_PATH} ${pc_folder})
   build_by_pkg_config(relayout c_interface.cc)
+  build_by_pkg_config(relayout-models c_models.cc)
   build_by_pkg_config(relayout-cpp main.cc)
 endif()
 # One has oneDNN's own types, where oneDNN is installed.

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "tests/support/attention_net.h"
 #include "tests/support/onnx_net.h"
 
 namespace {
@@ -114,6 +115,7 @@ std::vector<std::pair<std::string, Net>> seeds() {
       {"split", split()},
       {"shuffle", shuffle()},
       {"shapes", shape_arithmetic()},
+      {"attention", relayout::graph::test::attention_net()},
       {"lstm", recurrent("LSTM", 4)},
       {"gru", recurrent("GRU", 3)},
       {"rnn", recurrent("RNN", 1)},

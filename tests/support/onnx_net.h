@@ -43,6 +43,13 @@ class Net {
     describe(graph().add_input(), name, dims, type);
     return *this;
   }
+  /// Gives a dim of an input a symbol in place of its value; "" takes away both.
+  Net& open_dim(int input, int dim, const std::string& symbol) {
+    auto* shape = graph().mutable_input(input)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    shape->mutable_dim(dim)->clear_dim_value();
+    shape->mutable_dim(dim)->set_dim_param(symbol);
+    return *this;
+  }
   Net& output(const std::string& name) {
     graph().add_output()->set_name(name);
     return *this;

@@ -46,7 +46,7 @@ struct ModelOptions {
   /// For tests: fills every buffer with ones before it is written, and checks after each primitive and reorder that its
   /// padding holds zero. Where it does not, run() throws Error{internal} with the node, the tensor and the index.
   bool check_padding = false;
-  /// Multiplies the values of inputs whose type is not the graph's, such as photos in u8.
+  /// Multiplies the values of all inputs, such as those of photos in u8.
   double input_scale = 1;
 };
 

@@ -51,4 +51,13 @@ struct ModelBuilder {
 /// All models of this file.
 std::span<const ModelBuilder> models();
 
+/// How the names of these models begin where a file could stand as well.
+inline constexpr std::string_view kNamedModel = "model:";
+/// The model "model:NAME[,image=N][,channels=N]", with an image of 64 and 16 channels unless the text says others; the
+/// rest is of the options. Errors: invalid_argument (a name or a word that is not known, more than 16384, and what the
+/// model refuses), parse (a number).
+///
+///     Graph g = named_model("model:small_cnn,image=32", {.batch = 8});
+Graph named_model(const std::string& text, ModelBuildOptions options);
+
 }  // namespace relayout::graph

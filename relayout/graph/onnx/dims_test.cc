@@ -7,22 +7,15 @@ namespace {
 
 using Named = std::vector<std::pair<std::string, int64_t>>;
 
-/// Gives an input's dim a symbol; "" takes away its name and its value.
-void open_dim(Net& net, int input, int dim, const std::string& symbol) {
-  auto* entry = net.graph().mutable_input(input)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  entry->mutable_dim(dim)->clear_dim_value();
-  entry->mutable_dim(dim)->set_dim_param(symbol);
-}
-
 /// x of batch x 3 x h x w, and z of batch x seq.
 Net images() {
   Net net;
   net.input("x", {1, 3, 1, 1}).input("z", {1, 1});
-  open_dim(net, 0, 0, "batch");
-  open_dim(net, 0, 2, "h");
-  open_dim(net, 0, 3, "w");
-  open_dim(net, 1, 0, "batch");
-  open_dim(net, 1, 1, "seq");
+  net.open_dim(0, 0, "batch");
+  net.open_dim(0, 2, "h");
+  net.open_dim(0, 3, "w");
+  net.open_dim(1, 0, "batch");
+  net.open_dim(1, 1, "seq");
   return net.node("Relu", {"x"}, {"y"}).node("Relu", {"z"}, {"v"}).output("y").output("v");
 }
 
@@ -65,23 +58,22 @@ TEST(OnnxDims, AreThoseOfArrays) {
   const OnnxModel both = import(images(), {.dims = {{"seq", 7}}, .dims_of_arrays = arrays({Dims{4, 3, 5, 6}, {}})});
   EXPECT_EQ(dims_of(both, 1), (Dims{4, 7}));
   std::vector<OnnxInput> seen;
-  import(images(), {.dims_of_arrays = [&](std::span<const OnnxInput> inputs) {
-           seen.assign(inputs.begin(), inputs.end());
-  return std::vector<std::optional<Dims>>{Dims{1, 3, 5, 6}, Dims{1, 7}};
+  const auto look = [&](std::span<const OnnxInput> inputs) {
+    seen.assign(inputs.begin(), inputs.end());
+    return std::vector<std::optional<Dims>>{Dims{1, 3, 5, 6}, Dims{1, 7}};
+  };
+  import(images(), {.dims_of_arrays = look});
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].name, "x");
+  EXPECT_EQ(seen[0].dims[1].extent, 3);
+  EXPECT_EQ(seen[1].dims[1].symbol, "seq");
+  EXPECT_FALSE(seen[1].dims[1].extent);
 }
-}  // namespace
-);
-ASSERT_EQ(seen.size(), 2u);
-EXPECT_EQ(seen[0].name, "x");
-EXPECT_EQ(seen[0].dims[1].extent, 3);
-EXPECT_EQ(seen[1].dims[1].symbol, "seq");
-EXPECT_FALSE(seen[1].dims[1].extent);
-}  // namespace relayout::graph::test
 
 TEST(OnnxDims, WithoutANameAreGivenByPlace) {
   Net net;
   net.input("x", {2, 1}).node("Relu", {"x"}, {"y"}).output("y");
-  open_dim(net, 0, 1, "");
+  net.open_dim(0, 1, "");
   EXPECT_EQ(dims_of(import(net, {.dims = {{"x[1]", 5}}})), (Dims{2, 5}));
   const Error error = relayout::test::error_of([&] { import(net); });
   EXPECT_EQ(error.code(), ErrorCode::unsupported);
@@ -128,7 +120,7 @@ TEST(OnnxDims, ShapesOfAnOpenBatchStayAsTheyAre) {
   Net net;
   net.input("x", {1, 6}).integers("shape", {1, -1}).node("Reshape", {"x", "shape"}, {"y"}).output("y");
   EXPECT_EQ(dims_of(import(net, {.batch = 4})), (Dims{4, 6}));
-  open_dim(net, 0, 0, "N");
+  net.open_dim(0, 0, "N");
   EXPECT_EQ(dims_of(import(net, {.dims = {{"N", 4}}})), (Dims{1, 24}));
   EXPECT_EQ(dims_of(import(net, {.batch = 4})), (Dims{1, 24}));
 }
@@ -136,7 +128,7 @@ TEST(OnnxDims, ShapesOfAnOpenBatchStayAsTheyAre) {
 TEST(OnnxDims, StatedDimsOfOtherValuesFollow) {
   Net net;
   net.input("x", {2, 1}).node("Frobnicate", {"x"}, {"a"}).node("Relu", {"a"}, {"y"}).output("y");
-  open_dim(net, 0, 1, "seq");
+  net.open_dim(0, 1, "seq");
   net.value("a", {2, 1});
   net.graph()
       .mutable_value_info(0)
@@ -152,8 +144,8 @@ TEST(OnnxDims, StatedDimsOfOtherValuesFollow) {
 TEST(OnnxDims, ShapesThatAreComputedFold) {
   Net net;
   net.input("x", {2, 1, 8});
-  open_dim(net, 0, 0, "N");
-  open_dim(net, 0, 1, "seq");
+  net.open_dim(0, 0, "N");
+  net.open_dim(0, 1, "seq");
   net.integers("0", {0}).integers("1", {1}).integers("2", {2}).integers("-1", {-1}).integers("4", {4});
   net.integers("zero", {}, {0}).integers("one", {}, {1});
   net.node("Shape", {"x"}, {"s"});

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "relayout/core/overflow.h"
+#include "relayout/graph/ir/ops.h"
 #include "relayout/graph/passes/simplify.h"
 #include "relayout/graph/passes/simplify_steps.h"
 #include "relayout/graph/reference/values.h"

@@ -17,4 +17,13 @@ Widened prepare(Graph& graph, const Computable& computable) {
   return changed;
 }
 
+void make_ends_row_major(Graph& graph) {
+  for (const std::vector<TensorId>* ends : {&graph.inputs, &graph.outputs}) {
+    for (const TensorId id : *ends) {
+      Tensor& tensor = graph.tensor(id);
+      if (!tensor.layout) tensor.layout = Layout::contiguous(tensor.dims);
+    }
+  }
+}
+
 }  // namespace relayout::graph

@@ -12,4 +12,8 @@ namespace relayout::graph {
 /// post-ops (fuse.h). Returns what widen() changed. Ids of nodes and tensors change.
 Widened prepare(Graph& graph, const Computable& computable);
 
+/// Inputs and outputs that have no layout become row-major, as ONNX has them. Where the caller's memory is row-major,
+/// that is to be said before a plan is made, so that it counts what reorders from and to there take.
+void make_ends_row_major(Graph& graph);
+
 }  // namespace relayout::graph
