@@ -4,11 +4,6 @@
 namespace relayout::c {
 namespace {
 
-std::vector<std::string> input_names(const graph::Graph& graph) {
-  std::vector<std::string> out;
-  for (const graph::TensorId t : graph.inputs) out.push_back(graph.tensor(t).name);
-  return out;
-}
 std::vector<std::string> output_names(const graph::Graph& graph) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) out.push_back(graph.output_name(i));
@@ -73,6 +68,12 @@ void check_apart(const relayout_model& handle, std::span<const execute::Source> 
 /// The shared library librelayout keeps the errors of both.
 void set_error(const ErrorTexts& error) noexcept {
   relayout_error_set(error.message.text, error.field.text, error.value.text, error.limit.text);
+}
+
+std::vector<std::string> input_names(const graph::Graph& graph) {
+  std::vector<std::string> out;
+  for (const graph::TensorId t : graph.inputs) out.push_back(graph.tensor(t).name);
+  return out;
 }
 
 std::string listed(const std::vector<std::string>& names) {

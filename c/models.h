@@ -14,6 +14,7 @@
 
 namespace relayout::c {
 
+std::vector<std::string> input_names(const graph::Graph& graph);
 /// "a", "b" and "c".
 std::string listed(const std::vector<std::string>& names);
 /// Error{invalid_argument} for a list of the caller's whose names are not the model's. `list` is what the list is

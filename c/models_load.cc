@@ -1,6 +1,7 @@
 // Loading models in C: a file or a network by its name, its dims, its plan, and what runs it.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "c/models.h"
 #include "relayout/execute/measure/calibrate.h"
@@ -67,10 +68,29 @@ graph::OnnxModel model_of_file(const char* path, const relayout_model_options& g
 
 graph::OnnxModel read_model(const char* path, const relayout_model_options& given) {
   if (given.batch < 0) refuse("options.batch", "is " + std::to_string(given.batch));
+  if (!std::isfinite(given.input_scale)) refuse("options.input_scale", "is " + std::to_string(given.input_scale));
   if (!std::string_view(path).starts_with(graph::kNamedModel)) return model_of_file(path, given);
   if (given.dim_count != 0)
     refuse("options.dims", "is for what an .onnx file leaves open; this network has a batch, image=N and channels=N");
   return {.graph = graph::named_model(path, {.batch = std::max<int64_t>(given.batch, 1)}), .opset = 0, .warnings = {}};
+}
+
+/// Refuses descriptors that a run would refuse, also where the file says all dims.
+void check_sources(const relayout_model_options& given, const graph::Graph& graph) {
+  const auto sources = checked_list(given.sources, given.source_count, "options.sources");
+  if (sources.empty()) return;
+  const std::vector<std::string> names = input_names(graph);
+  const auto places = places_of(sources, names, "options.sources");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!places[i]) continue;
+    const Dims dims = checked(sources[*places[i]].desc, "options.sources.desc").desc.layout.dims();
+    const Dims& wanted = graph.tensor(graph.inputs[i]).dims;
+    if (dims == wanted) continue;
+    throw Error(ErrorCode::invalid_argument,
+                "options.sources: input \"" + escaped(names[i]) + "\" has dims " + join(wanted, "x") +
+                    ", and its descriptor " + join(dims, "x"),
+                "options.sources", join(dims, "x"), join(wanted, "x"));
+  }
 }
 
 graph::Calibration calibration_of(const relayout_speeds& given) {
@@ -122,6 +142,7 @@ PlannedModel planned(const char* path, const relayout_model_options& given) {
   Stop stop(given);
   graph::OnnxModel read = read_model(path, given);
   graph::Graph& g = read.graph;
+  check_sources(given, g);
   const auto backend = execute::onednn_backend(std::max(given.threads, 0));
   const graph::Widened widened = graph::prepare(
       g, [&](const graph::Graph& of, graph::NodeId n) { return graph::has_implementation(*backend, of, n); });

@@ -75,8 +75,8 @@ typedef struct relayout_model_options {
   /* Extents of dims that the file leaves open. */
   const relayout_model_dim* dims;
   size_t dim_count;
-  /* What the model will be run with: the dims of these descriptors say what `dims` leaves open. With names, some inputs
-   * may be left out. Data is not read, and may be null. */
+  /* What the model will be run with: the dims of these descriptors say what `dims` leaves open, and are refused where
+   * they contradict the file. With names, some inputs may be left out. Data is not read, and may be null. */
   const relayout_model_source* sources;
   size_t source_count;
   int64_t batch;   /* the first dim of all inputs, in place of the file's; 0 keeps that */

@@ -31,6 +31,9 @@ struct ModelFlags {
 /// Values of `training`.
 inline constexpr std::string_view kForwardTraining = "forward", kTrainingStep = "step";
 
+/// Whether --batch or --dim says dims of the model's inputs.
+inline bool says_dims(const ModelFlags& flags) { return flags.batch != 0 || !flags.dims.empty(); }
+
 void add_model_flags(Command& command, ModelFlags& flags);
 
 /// As OnnxOptions::dims_of_arrays.

@@ -245,6 +245,19 @@ Dims read_dims(const JsonItem& dims) {
   return from_data([&] { return Dims(out); });
 }
 
+std::vector<std::optional<Dims>> planned_dims(const JsonItem& plan, std::span<const graph::OnnxInput> inputs) {
+  std::vector<std::optional<Dims>> out;
+  for (const graph::OnnxInput& input : inputs) {
+    const std::string called = "tensor " + in_quotes(input.name);
+    if (!plan["tensors"].has(input.name.c_str())) wrong("it was made for another model: it has no " + called);
+    out.push_back(read_dims(plan["tensors"][input.name]["dims"]));
+    if (std::ssize(input.dims) == out.back()->size()) continue;
+    wrong(fmt::format("it was made for another model: {} has {}, and {} in the model", called,
+                      counted(out.back()->size(), "dim"), input.dims.size()));
+  }
+  return out;
+}
+
 std::optional<graph::Opaque> read_opaque(const JsonItem& copy) {
   if (!copy.has("opaque")) return std::nullopt;
   const JsonItem opaque = copy["opaque"];

@@ -12,6 +12,7 @@
 //                  files have true, which is "step" where there are backward primitives, else "forward"
 #pragma once
 
+#include "relayout/graph/onnx/onnx.h"
 #include "relayout/graph/plan/layout_plan.h"
 #include "tools/common.h"
 #include "tools/json_file.h"
@@ -30,6 +31,10 @@ Layout read_layout(const JsonItem& copy, const Dims& dims);
 /// The opaque format of a copy, if it has one.
 std::optional<graph::Opaque> read_opaque(const JsonItem& copy);
 Dims read_dims(const JsonItem& dims);
+
+/// The dims that the inputs of a model have in a plan, for those that the model's file leaves open. Bad data where the
+/// plan lacks an input or has it with another number of dims.
+std::vector<std::optional<Dims>> planned_dims(const JsonItem& plan, std::span<const graph::OnnxInput> inputs);
 
 /// The plan that the JSON holds, checked against the graph: each step reads copies that exist by then. Whether a
 /// backend has the implementations is not checked.

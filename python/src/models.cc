@@ -53,7 +53,22 @@ std::optional<graph::Calibration> given_speeds(nb::handle said) {
 /// The shapes of arrays that the model will be run with: with the names of their inputs, or with "" in their order.
 using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
+/// Refuses names of arrays that no input of the model has.
+void check_names(const Shapes& shapes, const std::vector<std::string_view>& names) {
+  std::string list;
+  for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + escaped(name);
+  for (const auto& [name, dims] : shapes) {
+    if (name.empty() || std::ranges::find(names, name) != names.end()) continue;
+    throw Error(ErrorCode::invalid_argument,
+                "the model has no input \"" + escaped(name) + "\"; its inputs are " + list + did_you_mean(name, names),
+                "inputs", escaped(name), list);
+  }
+}
+
 std::vector<std::optional<Dims>> dims_of_arrays(const Shapes& shapes, std::span<const graph::OnnxInput> inputs) {
+  std::vector<std::string_view> names;
+  for (const graph::OnnxInput& input : inputs) names.push_back(input.name);
+  check_names(shapes, names);
   std::vector<std::optional<Dims>> out(inputs.size());
   const bool named = std::ranges::any_of(shapes, [](const auto& shape) { return !shape.first.empty(); });
   if (!named && shapes.size() != inputs.size()) {
@@ -109,7 +124,7 @@ class PlannedModel {
     const auto known = given_speeds(speeds);
     python::Watched work{nb::handle()};
     try {
-      make(path, options, input_scale, known, work);
+      make(path, options, shapes, input_scale, known, work);
     } catch (const Error&) {
       if (!work.failed()) throw;
     }
@@ -188,7 +203,7 @@ class PlannedModel {
   }
 
  private:
-  void make(const std::string& path, const graph::OnnxOptions& options, double input_scale,
+  void make(const std::string& path, const graph::OnnxOptions& options, const Shapes& shapes, double input_scale,
             const std::optional<graph::Calibration>& known, python::Watched& work) {
     if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
     if (!execute::has_onednn())
@@ -196,6 +211,9 @@ class PlannedModel {
     graph::OnnxModel read = read_model(path, options);
     warnings_ = std::move(read.warnings);
     graph_ = std::move(read.graph);
+    std::vector<std::string_view> names;
+    for (const graph::TensorId t : graph_.inputs) names.push_back(graph_.tensor(t).name);
+    check_names(shapes, names);  // also where the file says all dims
     const auto backend = execute::onednn_backend();
     const graph::Widened widened = graph::prepare(
         graph_, [&](const graph::Graph& g, graph::NodeId n) { return graph::has_implementation(*backend, g, n); });

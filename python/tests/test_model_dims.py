@@ -84,8 +84,47 @@ def test_a_model_is_pickled_with_its_dims(path):
     ({"dims": {"x[1]": 4}}, "is 3 in the file"),
     ({"inputs": np.zeros((3, 4), "f4")}, "has 4 dims, and its array has 2"),
     ({"inputs": [np.zeros((1, 3, 4, 4), "f4")] * 2}, "1 inputs, and 2 arrays"),
-    ({"inputs": {"z": np.zeros((1, 3, 4, 4), "f4")}}, "has no value"),
+    ({"inputs": {"z": np.zeros((1, 3, 4, 4), "f4")}}, 'has no input "z"; its inputs are x'),
+    ({"inputs": {"z": np.zeros((1, 3, 4, 4), "f4")}, "dims": {"batch": 1, "height": 4, "width": 4}},
+     'has no input "z"; its inputs are x'),
 ])
 def test_what_is_wrong_is_said(path, given, message):
     with pytest.raises(relayout.InvalidArgumentError, match=message):
         relayout.plan(path, speeds=SPEEDS, **given)
+
+
+def test_attention_of_any_batch_and_length(path, tmp_path):
+    """Shapes that are computed from two open dims: heads are split, masked by positions, and joined again."""
+    rng = np.random.default_rng(3)
+    w = rng.normal(0, 0.5, (4, 4)).astype("f4")
+    constants = {"w": w, "first": np.array([0]), "second": np.array([1]), "heads": np.array([2, 2]),
+                 "whole": np.array([4]), "one": np.array(1), "zero": np.array(0)}
+    nodes = [node("Shape", ["x"], ["shape"]), node("Gather", ["shape", "first"], ["batch"]),
+             node("Gather", ["shape", "second"], ["seq"]), node("Gather", ["shape", "one"], ["steps"]),
+             node("Concat", ["batch", "seq", "heads"], ["by_heads"], axis=0),
+             node("Concat", ["batch", "seq", "whole"], ["together"], axis=0),
+             node("MatMul", ["x", "w"], ["q"]), node("Reshape", ["q", "by_heads"], ["split"]),
+             node("Transpose", ["split"], ["query"], perm=[0, 2, 1, 3]),
+             node("Transpose", ["split"], ["key"], perm=[0, 2, 3, 1]),
+             node("MatMul", ["query", "key"], ["scores"]),
+             node("Range", ["zero", "steps", "one"], ["positions"]), node("Cast", ["positions"], ["bias"], to=1),
+             node("Add", ["scores", "bias"], ["biased"]), node("Softmax", ["biased"], ["shares"], axis=-1),
+             node("MatMul", ["shares", "query"], ["mixed"]),
+             node("Transpose", ["mixed"], ["back"], perm=[0, 2, 1, 3]), node("Reshape", ["back", "together"], ["y"])]
+    where = tmp_path / "attention.onnx"
+    where.write_bytes(model(nodes, {"x": ("batch", "seq", 4)}, {"y": ("batch", "seq", 4)}, constants))
+
+    def expected(x):
+        q = (x.astype("f8") @ w).reshape(*x.shape[:2], 2, 2).transpose(0, 2, 1, 3)
+        scores = q @ q.transpose(0, 1, 3, 2) + np.arange(x.shape[1])
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        return (shares / shares.sum(-1, keepdims=True) @ q).transpose(0, 2, 1, 3).reshape(x.shape)
+
+    for dims in ((3, 5, 4), (1, 1, 4), (2, 9, 4)):
+        x = rng.normal(0, 1, dims).astype("f4")
+        for given in ({"inputs": x}, {"dims": {"batch": dims[0], "seq": dims[1]}},
+                      {"batch": dims[0], "dims": {"x[1]": dims[1]}}):
+            net = relayout.plan(where, speeds=SPEEDS, **given)
+            assert net.inputs[0].dims == dims and net.outputs[0].dims == dims
+            assert np.allclose(net.run(x)["y"], expected(x), atol=1e-5)
+            assert str(net).startswith(f"{net.nodes[0].name} by {net.nodes[0].implementation}: ")

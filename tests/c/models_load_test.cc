@@ -1,5 +1,6 @@
 // Loading models in C: dims by name and by descriptors, what a model says of itself, options that are refused.
 #include <array>
+#include <cmath>
 
 #include "tests/c/models_fixture.h"
 
@@ -97,6 +98,9 @@ TEST_F(CModels, RefuseDimsThatAreNotTheModels) {
   how = options();
   how.batch = -1;
   EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT), "options.batch is -1");
+  how = options(kDims);
+  how.input_scale = INFINITY;
+  EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT), "options.input_scale is inf");
 }
 
 TEST_F(CModels, RefuseWrongOptions) {
@@ -125,6 +129,17 @@ TEST_F(CModels, RefuseWrongOptions) {
   how.sources = one_of_two;
   EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT),
             "options.sources has 1; the model has 2: \"x\" and \"lengths\"");
+  // Where all dims are known, descriptors are looked at all the same.
+  how = options(kDims);
+  how.sources = sources;
+  how.source_count = 1;
+  EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT),
+            "options.sources names \"z\"; the model has 2: \"x\" and \"lengths\"");
+  const Desc wrong("abc", {3, 6, 4}, RELAYOUT_F32);
+  const relayout_model_source other_dims[] = {{"x", wrong, nullptr, 0}};
+  how.sources = other_dims;
+  EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT),
+            "options.sources: input \"x\" has dims 3x5x4, and its descriptor 3x6x4");
   const relayout_model_source without_desc[] = {{"x", nullptr, nullptr, 0}};
   how.sources = without_desc;
   EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT), "options.sources.desc is null");

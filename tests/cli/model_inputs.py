@@ -80,6 +80,16 @@ def open_dims(command):
         expect(json.load(file)["tensors"]["x"]["dims"], [3, 2], "dims in the plan")
     same = ("--dim", "rows=3", "--dim", "columns=2")
     command.ok("check", "plan.json", "--model", "open.onnx", *same)
+    # Where nothing says the dims, they are the plan's.
+    command.ok("check", "plan.json", "--model", "open.onnx")
+    shape, _ = run(command, "open.onnx", "--plan", "plan.json", "--random-inputs", "1")
+    expect(shape, (3, 2), "dims of the plan")
+    tensors.write_npy(command.path("x.npy"), (2, 2))
+    refused(command, 3, "dims", "run", "open.onnx", "--plan", "plan.json", "--input", "x.npy")
+    model(command, "other.onnx", [("z", ["rows", "columns"])], [("Relu", "z", "y")])
+    refused(command, 3, 'made for another model: it has no tensor "z"', "check", "plan.json", "--model", "other.onnx")
+    model(command, "more.onnx", [("x", ["rows", "columns", 1])], [("Relu", "x", "y")])
+    refused(command, 3, 'tensor "x" has 2 dims, and 3 in the model', "check", "plan.json", "--model", "more.onnx")
     refused(command, 3, "dims", "check", "plan.json", "--model", "open.onnx", "--batch", "4", "--dim", "columns=2")
     tensors.write_npy(command.path("x.npy"), (3, 2))
     run(command, "open.onnx", "--plan", "plan.json", "--input", "x.npy")
@@ -107,6 +117,8 @@ def open_dims_refused(command):
     refused(command, 2, 'dim "rows" is 3 in input "x", and 4 in input "z"', *both)
     refused(command, 2, 'dim "rows" is 2 as given, and 3 in input "x"', *both, "--dim", "rows=2")
     refused(command, 2, "is 3 as given, and 4 by the batch size", *both, "--dim", "rows=3", "--batch", "4")
+    refused(command, 4, 'relayout: open "absent.npy": No such file or directory\n', "run", "open.onnx", "--input",
+            "absent.npy", "--input", "z.npy")
     tensors.write_npy(command.path("x.npy"), (3, 2, 1))
     refused(command, 3, 'input "x" has 2 dims, and its array has 3', *both)
     for text in ("rows", "=3", "rows=", "rows=x", "rows=0", "rows=-1"):

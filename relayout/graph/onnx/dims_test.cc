@@ -70,6 +70,14 @@ TEST(OnnxDims, AreThoseOfArrays) {
   EXPECT_FALSE(seen[1].dims[1].extent);
 }
 
+TEST(OnnxDims, PassOnWhatTheCallerThrows) {
+  struct Odd : std::exception {};
+  const auto odd = [](std::span<const OnnxInput>) -> std::vector<std::optional<Dims>> { throw Odd(); };
+  EXPECT_THROW(import(images(), {.dims_of_arrays = odd}), Odd);
+  const auto full = [](std::span<const OnnxInput>) -> std::vector<std::optional<Dims>> { throw std::bad_alloc(); };
+  EXPECT_THROW(import(images(), {.dims_of_arrays = full}), std::bad_alloc);
+}
+
 TEST(OnnxDims, WithoutANameAreGivenByPlace) {
   Net net;
   net.input("x", {2, 1}).node("Relu", {"x"}, {"y"}).output("y");

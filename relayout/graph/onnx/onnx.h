@@ -53,7 +53,7 @@ struct OnnxOptions {
   std::vector<std::pair<std::string, int64_t>> dims{};
   /// Called once with the inputs in the file's order, unless all dims are known, for the dims of the arrays that the
   /// model will be run with; nothing for an input of which there is no array. They say dims that have no value in the
-  /// file.
+  /// file. What it throws is passed on.
   std::function<std::vector<std::optional<Dims>>(std::span<const OnnxInput> inputs)> dims_of_arrays{};
   /// Replaces all other dims of inputs that have no value. If it is 0, such a dim is an error.
   int64_t unknown_extent = 0;

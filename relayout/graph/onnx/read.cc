@@ -79,16 +79,28 @@ OnnxModel finish(::onnx::ModelProto& proto, const OnnxOptions& options, const st
   return {std::move(model.graph), model.opset, std::move(model.warnings)};
 }
 
-/// Calls import(), and turns a lack of memory and protobuf's exceptions into Error.
+/// Calls import(options), and turns a lack of memory and protobuf's exceptions into Error. What dims_of_arrays() of the
+/// caller throws is passed on as it is.
 template <typename F>
-OnnxModel guarded(F&& import) {
+OnnxModel guarded(const OnnxOptions& given, F&& import) {
+  bool by_caller = false;
+  OnnxOptions options = given;
+  if (given.dims_of_arrays) {
+    options.dims_of_arrays = [&](std::span<const OnnxInput> inputs) {
+      by_caller = true;
+      auto dims = given.dims_of_arrays(inputs);
+      by_caller = false;
+      return dims;
+    };
+  }
   try {
-    return import();
+    return import(options);
   } catch (const Error&) {
     throw;
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::limit, "onnx: not enough memory for this model");
   } catch (const std::exception& error) {
+    if (by_caller) throw;
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+      throw Error(ErrorCode::limit, "onnx: not enough memory for this model");
     throw Error(ErrorCode::corrupt, "onnx: " + escaped(error.what(), 256));
   }
 }
@@ -99,8 +111,8 @@ OnnxModel guarded(F&& import) {
 #ifdef RELAYOUT_HAVE_ONNX
 bool has_onnx() { return true; }
 
-OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& options) {
-  return guarded([&] {
+OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& given) {
+  return guarded(given, [&](const OnnxOptions& options) {
     ::onnx::ModelProto proto;
     parse(read_file(path, options), options, &proto);
     const std::filesystem::path folder = path.parent_path();
@@ -108,8 +120,8 @@ OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& option
   });
 }
 
-OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& options) {
-  return guarded([&] {
+OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& given) {
+  return guarded(given, [&](const OnnxOptions& options) {
     ::onnx::ModelProto proto;
     parse(bytes, options, &proto);
     return finish(proto, options, {});
