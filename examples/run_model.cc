@@ -1,7 +1,8 @@
 // Plans and runs a model, and checks the result: an .onnx file that is named, else a small network of its own.
 //
-//     example_run_model [model.onnx]
+//     example_run_model [model.onnx [NAME=N...]]
 //
+// Dims that the file leaves open are given by their names, such as batch=3.
 // Prints each primitive with the layouts that the plan chose, each reorder with its reason, what the plan is predicted
 // to take and what it takes, and how far the outputs are from those of the float64 reference.
 #include <relayout/relayout.h>
@@ -10,7 +11,9 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -41,8 +44,13 @@ graph::Graph small_network() {
   return g;
 }
 
-graph::Graph read_model(const char* path) {
-  graph::OnnxModel model = graph::read_onnx(path);
+graph::Graph read_model(const char* path, std::span<char*> dims) {
+  graph::OnnxOptions options;
+  for (const std::string_view text : dims) {
+    const std::size_t equals = std::min(text.rfind('='), text.size() - 1);
+    options.dims.emplace_back(text.substr(0, equals), parse_int(text.substr(equals + 1), "NAME=N"));
+  }
+  graph::OnnxModel model = graph::read_onnx(path, options);
   for (const std::string& warning : model.warnings) std::printf("warning: %s\n", warning.c_str());
   return std::move(model.graph);
 }
@@ -94,7 +102,7 @@ int main(int argc, char** argv) try {
     std::puts("built without oneDNN, or without ONNX for a file: nothing to run");
     return 0;
   }
-  graph::Graph g = argc > 1 ? read_model(argv[1]) : small_network();
+  graph::Graph g = argc > 1 ? read_model(argv[1], {argv + 2, argv + argc}) : small_network();
   const auto backend = execute::onednn_backend();
   graph::prepare(g, [&](const graph::Graph& of, graph::NodeId n) { return has_implementation(*backend, of, n); });
   graph::make_ends_row_major(g);

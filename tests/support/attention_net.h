@@ -14,7 +14,7 @@ inline Net attention_net() {
   net.input("lengths", {1}, ::onnx::TensorProto::INT64).open_dim(1, 0, "batch");
   Numbers weights(16);
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i * 5 % 9) * 0.25 - 1;
-  net.constant("w", {4, 4}, weights).constant("low", {}, {-1e4}).constant("high", {}, {0});
+  net.constant("w", {4, 4}, weights).constant("low", {}, {-100}).constant("high", {}, {0});
   net.integers("zero", {}, {0}).integers("one", {}, {1}).integers("first", {0}).integers("second", {1});
   net.integers("heads", {2, 2}).integers("whole", {4}).integers("keys_axes", {1}).integers("mask_axes", {1, 2});
   // The shapes: batch, seq, 2, 2 for the heads, and batch, seq, 4 without them.
@@ -25,7 +25,7 @@ inline Net attention_net() {
   net.node("MatMul", {"x", "w"}, {"q"}).node("Reshape", {"q", "by_heads"}, {"split"});
   net.node("Transpose", {"split"}, {"query"}, {{"perm", Integers{0, 2, 1, 3}}});
   net.node("Transpose", {"split"}, {"key"}, {{"perm", Integers{0, 2, 3, 1}}});
-  // 0 where a step is before the length, and -10000 behind it.
+  // 0 where a step is before the length, and -100 behind it, which leaves it next to nothing.
   net.node("Range", {"zero", "steps", "one"}, {"positions"}).node("Unsqueeze", {"lengths", "keys_axes"}, {"ends"});
   net.node("Less", {"positions", "ends"}, {"inside"}).node("Where", {"inside", "high", "low"}, {"flat_mask"});
   net.node("Unsqueeze", {"flat_mask", "mask_axes"}, {"mask"});

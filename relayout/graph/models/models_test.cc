@@ -108,6 +108,17 @@ TEST(Models, RefuseWhatIsTooSmall) {
   }
 }
 
+TEST(Models, AreFoundByTheirNames) {
+  const auto dims_of_image = [](const Graph& g) { return g.tensor(g.inputs[0]).dims; };
+  EXPECT_EQ(dims_of_image(named_model("model:unet", {})), (Dims{1, 3, 64, 64}));
+  const Graph small = named_model("model:small_cnn,image=32,channels=8", {.batch = 3});
+  EXPECT_EQ(outputs_of(small), outputs_of(small_cnn({.batch = 3, .image = 32, .channels = 8})));
+  for (const char* text : {"model:", "model:net", "model:unet,", "model:unet,depth=3", "model:unet,image=16385"})
+    EXPECT_EQ(code_of([&] { named_model(text, {}); }), ErrorCode::invalid_argument) << text;
+  for (const char* text : {"model:unet,image", "model:unet,image=x"})
+    EXPECT_EQ(code_of([&] { named_model(text, {}); }), ErrorCode::parse) << text;
+}
+
 TEST(RandomData, IsByKeyAndSeedInRange) {
   const auto draw = [](std::string_view key, uint64_t seed) {
     return load(*random_data({10000}, DType::f32, key, seed, -2, 4), DType::f32, 10000);
