@@ -5,7 +5,7 @@ Example: `Subject(np.sum, (x,), {}, ...).judge(case)` is None where the layout m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from .compare import Leaf, Mismatch, Tolerance, difference, is_rounding
 from .errors import NondeterministicError
 from .extents import ties
 from .frameworks import framework_of
+from .gradients import PASSES, backward
 from .recipe import Layout, Recipe
 from .values import Placed, Values
 
@@ -58,6 +59,9 @@ def _is_contiguous(layout: Layout) -> bool:
     return is_plain and not (layout.skew or layout.foreign or layout.sparse)
 
 
+Gradients = list["Leaf | None"]  # of each array among the arguments; None of those that need none
+
+
 @dataclass(eq=False)
 class Outcome:
     """What a call left behind."""
@@ -66,9 +70,15 @@ class Outcome:
     structure: Any = None
     after: list[Leaf] = field(default_factory=list)  # each array argument after the call
     gradients: list[Leaf | None] = field(default_factory=list)  # of each; None where PyTorch keeps none
+    backward: list[Gradients] = field(default_factory=list)  # of the results, by gradients.py
+    backward_error: Exception | None = None  # of that pass
     gaps: dict[int, list[int]] = field(default_factory=dict)  # argument -> elements changed outside of it
     has_left: bool = False  # something was written in front of a buffer, which may be another object's memory
     error: Exception | None = None
+
+    def of_first_pass(self) -> Outcome:
+        """With the gradients of the first backward pass as those of all."""
+        return replace(self, backward=self.backward[:1] * len(self.backward))
 
 
 def leaf_of(value: Any) -> Leaf:
@@ -135,9 +145,16 @@ class Subject:
         args, kwargs = self.arguments(arrays)
         result = self.fn(*args, **kwargs)
         outcome = Outcome(structure=trees.shape_of(result))
+        kept = [_gradient_of(array) for array in arrays]
         outcome.results = [(path, leaf_of(leaf)) for path, leaf in trees.walk(result)]
         outcome.after = [leaf_of(array) for array in arrays]
-        outcome.gradients = [_gradient_of(array) for array in arrays]
+        outcome.gradients = kept
+        if not any(leaf is not None and leaf.value is not None for leaf in kept):  # else fn itself goes backward
+            try:
+                passes = backward([leaf for _, leaf in trees.walk(result)], arrays)
+                outcome.backward = [[None if one is None else leaf_of(one) for one in row] for row in passes]
+            except Exception as error:
+                outcome.backward_error = error
         return outcome
 
     def contiguous(self, values: Sequence[Values]) -> Outcome:
@@ -220,13 +237,15 @@ class Subject:
                 return None
             text = f"the function raises {type(got.error).__name__}: {got.error}"
             return Mismatch("raised", "the call", text, got=got.error), got
+        if got.backward_error is not None and isinstance(got.backward_error, self.allow_errors):
+            return None
         found = self.difference(case.values, got, want)
         self.agreed += found is None
         return None if found is None else (found, got)
 
     def difference(self, values: Sequence[Values], got: Outcome, want: Outcome) -> Mismatch | None:
         """The first difference that is more than rounding."""
-        found = self.compare(got, want)
+        found = self.compare(got, want.of_first_pass())
         if found is not None and found.kind == "values" and self._is_rounding(values, got, want):
             return None
         return found
@@ -237,15 +256,29 @@ class Subject:
             return False
         others = [self.baseline([one.nudged(4 * j + k) for j, one in enumerate(values)]) for k in range(4)]
         nudged = [other for other in others if other is not None and other.structure == want.structure]
-        rows = [_all_leaves(one) for one in (got, want, *nudged)]
+        rows = [_all_leaves(one) for one in (got, *(other.of_first_pass() for other in (want, *nudged)))]
         is_excused = len({len(row) for row in rows}) == 1 and all(
             is_rounding(leaf, wanted, others, self.tolerance) for leaf, wanted, *others in zip(*rows, strict=True))
         if is_excused:
             self.require_deterministic(want, values)
         return is_excused
 
+    def gradients(self, got: list[Gradients], want: list[Gradients]) -> Iterator[tuple[str, Leaf, Leaf]]:
+        """Pairs of gradients to be compared, and what they are."""
+        for row, wanted, where in zip(got, want, PASSES):
+            for name, leaf, other in zip(self.names, row, wanted, strict=True):
+                if leaf is not None or other is not None:
+                    yield f"the gradient of {name}{where}", leaf or Leaf(None), other or Leaf(None)
+
+    def check_backward(self) -> Mismatch | None:
+        """Whether the gradients for contiguous arguments depend on how those of the results lie in memory."""
+        want = self.baseline(self.start.values)
+        assert want is not None
+        return self.difference(self.start.values, want, want)
+
     def compare(self, got: Outcome, want: Outcome) -> Mismatch | None:
-        """The first difference: in the results, in the arguments after the call, or in memory around them."""
+        """The first difference: in the results, in the arguments after the call, in gradients, or in memory around
+        them."""
         if got.structure != want.structure:
             text = f"the result is built as {got.structure}, expected {want.structure}"
             return Mismatch("type", "the result", text, got=got.structure, expected=want.structure)
@@ -255,6 +288,9 @@ class Subject:
         for j, (leaf, other) in enumerate(zip(got.gradients, want.gradients, strict=True)):
             if leaf is not None and other is not None:
                 pairs.append((f"the gradient of {self.names[j]}", leaf, other))
+        if type(got.backward_error) is not type(want.backward_error):
+            return _backward_mismatch(got.backward_error, want.backward_error)
+        pairs += self.gradients(got.backward, want.backward)
         for where, leaf, other in pairs:
             found = difference(where, leaf, other, self.tolerance)
             if found is not None:
@@ -267,8 +303,14 @@ class Subject:
 
 
 def _all_leaves(outcome: Outcome) -> list[Leaf]:
-    gradients = [leaf for leaf in outcome.gradients if leaf is not None]
+    gradients = [leaf for row in (outcome.gradients, *outcome.backward) for leaf in row if leaf is not None]
     return [leaf for _, leaf in outcome.results] + outcome.after + gradients
+
+
+def _backward_mismatch(got: Exception | None, want: Exception | None) -> Mismatch:
+    says = [f"raises {type(one).__name__}: {one}" if one is not None else "works" for one in (got, want)]
+    text = f"the backward pass {says[0]}, and for contiguous arrays it {says[1]}"
+    return Mismatch("raised", "the backward pass", text, got=got, expected=want)
 
 
 def _changed_gaps(placed: Sequence[Placed], case: Case) -> dict[int, list[int]]:

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from .calls import Case, Outcome, Subject
-from .compare import Tolerance
+from .compare import Mismatch, Tolerance
 from .errors import LayoutError
 from .explain import Explanation, Failure, explanations, most_common
 from .paste import PLACE_OF_FUNCTION, Pasted, verified_code
@@ -36,9 +36,10 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     `fn` is called with the caller's values in contiguous arrays, twice, and then in every layout that the arrays'
     framework has: one argument at a time, then two at once. Arrays may stand within lists, tuples and dicts, and are
     of NumPy, PyTorch (on their device) or JAX; everything else is passed as it is. Results, the arguments as they are
-    after the call, gradients of PyTorch's tensors and the memory around the arguments are compared with what the
-    contiguous arrays gave; NaN fills the gaps between the elements. Where a dim is broadcast, the values along it are
-    made equal for both calls. Arguments that `fn` writes to get no broadcast and no read-only layouts.
+    after the call, gradients of PyTorch's tensors that need them (also where `fn` does not compute them itself) and the
+    memory around the arguments are compared with what the contiguous arrays gave; NaN fills the gaps between the
+    elements. Where a dim is broadcast, the values along it are made equal for both calls. Arguments that `fn` writes to
+    get no broadcast and no read-only layouts.
 
     rtol, atol     tolerances for floating results; by default those of `torch.testing` for the result's type
     layouts        "all", or names from `VARIANTS`; "far" (beyond 2^31 elements) is not part of "all"
@@ -58,6 +59,9 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     if not subject.start.values:
         raise TypeError("assert_layout_invariant: there is no array of NumPy, PyTorch or JAX among the arguments")
     mutated = subject.check_baseline()
+    found = subject.check_backward()
+    if found is not None:
+        raise _backward_error(subject, found)
     cases = _cases(subject, names, mutated, Random(seed))
     for case in cases:
         failure = failure_of(subject, case)
@@ -109,6 +113,20 @@ def _error(subject: Subject, failure: Failure, rest: Iterator[Case]) -> LayoutEr
         index=mismatch.index, offset=mismatch.offset,
         got=mismatch.got, expected=mismatch.expected, wrong=mismatch.wrong, total=mismatch.total,
         explanation=None if found is None else found.text, notes=tuple(notes), kind=mismatch.kind)
+
+
+def _backward_error(subject: Subject, found: Mismatch) -> LayoutError:
+    """Of gradients that depend on how the gradient of the result lies in memory, with contiguous arguments."""
+    want = subject.baseline(subject.start.values)
+    assert want is not None
+    subject.require_deterministic(want, subject.start.values)
+    pasted = verified_code(subject, Failure(subject.start, found, want))
+    explanation = "the backward pass depends on the layout of the result's gradient"
+    lines = ["the gradients depend on the layout of the result's gradient", "", f"  wrong: {found.text}",
+             f"  explanation: {explanation}", "", _heading(pasted.script), "", *_shown(pasted.script)]
+    return LayoutError("\n".join(lines), variant="", argument=(), code=pasted.code, script=pasted.script,
+                       index=found.index, offset=found.offset, got=found.got, expected=found.expected,
+                       wrong=found.wrong, total=found.total, explanation=explanation, notes=(), kind=found.kind)
 
 
 def _pasted(subject: Subject, first: Failure, failure: Failure,
@@ -223,12 +241,21 @@ def _message(subject: Subject, first: Failure, failure: Failure, found: Explanat
     explanation = found.text if found else "none of the usual misreadings gives these values"
     lines += [f"  explanation: {explanation}"]
     lines += [f"  note: {note}" for note in notes]
-    heading = "  These lines fail by themselves:" if PLACE_OF_FUNCTION not in script else (
-        "  These lines fail by themselves once fn is your function, which is not found by its name:")
-    lines += [f"  first seen: {_where(subject, first)}", "", heading, ""]
+    lines += [f"  first seen: {_where(subject, first)}", "", _heading(script), ""]
+    return "\n".join([*lines, *_shown(script)])
+
+
+def _heading(script: str) -> str:
+    if PLACE_OF_FUNCTION not in script:
+        return "  These lines fail by themselves:"
+    return "  These lines fail by themselves once fn is your function, which is not found by its name:"
+
+
+def _shown(script: str) -> list[str]:
+    """The lines of a script, of which long ones are cut."""
     shown = [line if len(line) <= _WIDTH else line[:_WIDTH] + " ...  # the whole line is in the exception's `script`"
              for line in script.splitlines()]
-    return "\n".join([*lines, *("    " + line for line in shown)])
+    return ["    " + line for line in shown]
 
 
 def _where(subject: Subject, first: Failure) -> str:

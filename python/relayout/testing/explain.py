@@ -40,7 +40,8 @@ def explanations(subject: Subject, failure: Failure, key: str | None = None) -> 
     want = subject.baseline(failure.case.values)
     if want is None or failure.got.error is not None:
         return
-    for found in (*_of_writes(subject, failure, want), *_of_the_result(failure, want)):
+    for found in (*_of_writes(subject, failure, want), *_of_the_result(failure, want),
+                  *_of_the_gradients(subject, failure, want)):
         if key in (None, found.key):
             yield found
     wanted = None if key is None else key.split(": ", 1)[-1]
@@ -160,6 +161,13 @@ def _of_the_result(failure: Failure, want: Outcome) -> Iterator[Explanation]:
                 swapped = expected.value.swapaxes(i, j)
                 if swapped.shape == got.value.shape and _equal(got.value, swapped):
                     yield Explanation(f"result {i} {j}", f"dims {i} and {j} of the result{path} are exchanged")
+
+
+def _of_the_gradients(subject: Subject, failure: Failure, want: Outcome) -> Iterator[Explanation]:
+    """The result is right, and what autograd makes of it is not."""
+    where = failure.mismatch.where
+    if failure.got.backward and where.startswith("the gradient of") and _same_results(subject, failure.got, want):
+        yield Explanation("backward", "only the backward pass depends on the layout; the result itself is right")
 
 
 def _equal(got: np.ndarray, want: np.ndarray) -> bool:
