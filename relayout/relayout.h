@@ -14,6 +14,7 @@
 #include "relayout/core/layout.h"
 #include "relayout/core/nearest.h"
 #include "relayout/core/runs.h"
+#include "relayout/core/system_error.h"
 #include "relayout/core/view.h"
 #include "relayout/core/view_step.h"
 #include "relayout/cpu/arrays.h"

@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-#include "relayout/core/error.h"
+#include "relayout/core/system_error.h"
 
 namespace relayout::io {
 namespace fs = std::filesystem;
@@ -101,15 +101,15 @@ void sync_folder(const fs::path& path) {
 
 void throw_io(std::string_view operation, const fs::path& path, int error_number) {
   const std::string shown = escaped(path.native());
-  throw Error(ErrorCode::io,
-              std::string(operation) + " \"" + shown + "\": " + std::generic_category().message(error_number), "path",
-              shown);
+  throw SystemError(error_number,
+                    std::string(operation) + " \"" + shown + "\": " + std::generic_category().message(error_number),
+                    "path", shown);
 }
 
 void throw_exists(const fs::path& path) {
   const std::string shown = escaped(path.native());
-  throw Error(ErrorCode::io, "create \"" + shown + "\": the file exists and is not to be overwritten", "overwrite",
-              shown);
+  throw SystemError(EEXIST, "create \"" + shown + "\": the file exists and is not to be overwritten", "overwrite",
+                    shown);
 }
 
 int open_nameless(const char* folder, mode_t mode) {

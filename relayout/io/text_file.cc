@@ -11,7 +11,7 @@
 #include <system_error>
 #include <thread>
 
-#include "relayout/core/error.h"
+#include "relayout/core/system_error.h"
 #include "relayout/io/descriptor.h"
 #include "relayout/io/new_file.h"
 
@@ -27,7 +27,10 @@ std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
 }
 
 [[noreturn]] void fail_io(std::string_view operation, const fs::path& path, int error_number) {
-  fail_io(operation, path, std::generic_category().message(error_number));
+  throw SystemError(
+      error_number,
+      std::string(operation) + " \"" + shown(path) + "\": " + std::generic_category().message(error_number), "path",
+      shown(path));
 }
 
 [[noreturn]] void fail_limit(const fs::path& path, int64_t have, int64_t limit) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "relayout/core/system_error.h"
 #include "relayout/graph/onnx/importer.h"
 
 namespace relayout::graph::importing {
@@ -54,8 +55,8 @@ fs::path path_of(const fs::path& folder, const std::string& location, const std:
   const fs::path home = fs::canonical(folder, error);
   const fs::path path = error ? fs::path() : fs::canonical(home / relative, error);
   if (error) {
-    throw Error(ErrorCode::io, what + ": its data in the file " + in_quotes(location) + ": " + error.message(),
-                "external_data", escaped(location));
+    throw SystemError(error.value(), what + ": its data in the file " + in_quotes(location) + ": " + error.message(),
+                      "external_data", escaped(location));
   }
   // A link may lead elsewhere.
   const auto [at, rest] = std::mismatch(home.begin(), home.end(), path.begin(), path.end());

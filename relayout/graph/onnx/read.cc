@@ -13,6 +13,7 @@
 #include <google/protobuf/stubs/logging.h>
 #endif
 
+#include "relayout/core/system_error.h"
 #include "relayout/graph/models/random_weights.h"
 #include "relayout/graph/onnx/importer.h"
 #include "relayout/graph/passes/simplify.h"
@@ -39,8 +40,9 @@ void check_model_size(int64_t bytes, const OnnxOptions& options, const std::stri
 
 std::vector<std::byte> read_file(const std::filesystem::path& path, const OnnxOptions& options) {
   const std::string shown = "\"" + escaped(path.string(), 256) + "\"";
-  const auto fail = [&](const char* operation) -> Error {
-    return Error(ErrorCode::io, std::string(operation) + " " + shown + ": " + std::strerror(errno), "path", shown);
+  const auto fail = [&](const char* operation) -> SystemError {
+    const int number = errno;
+    return {number, std::string(operation) + " " + shown + ": " + std::strerror(number), "path", shown};
   };
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) throw fail("open");

@@ -207,6 +207,7 @@ TensorWriter TensorWriter::create(const fs::path& path, const TensorSpec& spec, 
                 "create \"" + escaped(path.native()) + "\": the extension must be .npy .npz .safetensors .bin or .raw",
                 "path", escaped(path.native()), ".npy .npz .safetensors .bin .raw");
   }
+  if (*format != FileFormat::safetensors) check_layout(spec);  // which says it of the tensor by its name
   FilePlan plan = row(*format).plan(spec);
   const int64_t size = static_cast<int64_t>(plan.head.size()) + plan.data_bytes;
   OutputFile file = OutputFile::create(path, size + plan.tail_bound, overwrite);

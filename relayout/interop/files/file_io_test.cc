@@ -10,9 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <thread>
 
+#include "relayout/core/system_error.h"
 #include "relayout/interop/files/npy.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "tests/support/tensor_files.h"
@@ -104,9 +106,41 @@ TEST_F(FileIo, BytesOutliveTheFile) {
   EXPECT_EQ(text_of(bytes), "hello");
 }
 
+TEST_F(FileIo, LayoutsMustFit) {
+  const TensorSpec spec{.dtype = DType::f32, .shape = {2, 3, 4, 5}, .layout = Format::parse("nchw")};
+  for (const char* file : {"l.npy", "l.npz", "l.bin"}) {
+    TensorSpec wrong = spec;
+    wrong.layout = Format::parse("nc");
+    EXPECT_ERROR(ErrorCode::invalid_argument, TensorWriter::create(folder_ / file, wrong));
+    wrong.layout = Format::parse("nhwc");
+    wrong.dims = Dims{2, 3, 4, 5};
+    EXPECT_ERROR(ErrorCode::invalid_argument, TensorWriter::create(folder_ / file, wrong));
+    wrong.layout.reset();
+    EXPECT_ERROR(ErrorCode::invalid_argument, TensorWriter::create(folder_ / file, wrong));
+    TensorWriter::create(folder_ / file, spec).commit();
+    TensorSpec right = spec;
+    right.layout = Format::parse("nhwc");
+    right.dims = Dims{2, 5, 3, 4};
+    TensorWriter::create(folder_ / file, right, true).commit();
+  }
+}
+
 TEST_F(FileIo, CannotOpen) {
   EXPECT_ERROR(ErrorCode::io, TensorFile::open(folder_ / "missing.npy"));
   EXPECT_ERROR(ErrorCode::io, TensorFile::open(folder_.path()));
+  const auto number_of = [](const auto& call) {
+    try {
+      call();
+    } catch (const SystemError& error) {
+      return error.code() == ErrorCode::io ? error.number() : -1;
+    }
+    return 0;
+  };
+  EXPECT_EQ(number_of([&] { TensorFile::open(folder_ / "missing.npy"); }), ENOENT);
+  EXPECT_EQ(number_of([&] { TensorFile::open(folder_.path()); }), EISDIR);
+  EXPECT_EQ(number_of([&] { writer("missing/a.npy"); }), ENOENT);
+  writer("there.npy").commit();
+  EXPECT_EQ(number_of([&] { writer("there.npy"); }), EEXIST);
   const Error error = error_of([&] { TensorFile::open(folder_ / "\x1b[31m"); });
   EXPECT_EQ(error.message().find('\x1b'), std::string::npos);
   EXPECT_NE(error.message().find("No such file"), std::string::npos) << error.message();

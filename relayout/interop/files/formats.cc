@@ -57,6 +57,20 @@ TensorSpec spec_of(const Format& format, const Dims& dims, DType dtype, std::str
   return spec;
 }
 
+void check_layout(const TensorSpec& spec) {
+  if (!spec.layout && !spec.dims) return;
+  if (!spec.layout)
+    throw Error(ErrorCode::invalid_argument, "write tensor: dims " + join(*spec.dims) + " without a layout", "dims",
+                join(*spec.dims));
+  const Dims dims = spec.dims ? *spec.dims : spec.layout->dims_from_physical(spec.shape);
+  const Dims described = spec_of(*spec.layout, dims, spec.dtype).shape;
+  if (described == spec.shape) return;
+  throw Error(ErrorCode::invalid_argument,
+              "write tensor: layout \"" + escaped(spec.layout->text()) + "\" of dims [" + join(dims) +
+                  "] is not an array [" + join(spec.shape) + "], but [" + join(described) + "]",
+              "layout", escaped(spec.layout->text()), join(spec.shape));
+}
+
 int64_t spec_bytes(const TensorSpec& spec) {
   for (int d = 0; d < spec.shape.size(); ++d) {
     if (spec.shape[d] >= 0) continue;

@@ -93,6 +93,10 @@ FilePlan plan_raw(const TensorSpec& spec);
 /// How many bytes the elements of `spec` have. Errors: invalid_argument (a negative extent), overflow.
 int64_t spec_bytes(const TensorSpec& spec);
 
+/// Refuses a layout that the spec's shape is not the physical array of, as a format that keeps no layout does too:
+/// Error{invalid_argument}. Without dims those are meant that the shape says.
+void check_layout(const TensorSpec& spec);
+
 /// The bytes of a tensor to be written among others, just as many as its shape has. `what` it is in the file is said in
 /// errors, before its name. Errors: invalid_argument (another type, more bytes), buffer_too_small, overflow.
 std::span<const std::byte> checked_content(const NamedTensor& tensor, std::string_view what);

@@ -74,7 +74,8 @@ struct TensorSpec {
   std::string name{};  // .npz member, safetensors key; a default where empty
   DType dtype = DType::f32;
   Dims shape{};  // the physical array, outermost axis first
-  /// Kept by formats that can (safetensors' metadata).
+  /// Kept by formats that can (safetensors' metadata). The others refuse what does not fit the shape, too; without dims
+  /// a layout must fit those that the shape says.
   std::optional<Format> layout{};
   std::optional<Dims> dims{};
   /// A type that is not converted here, as StoredTensor names it, with the bits of an element: "F8_E8M0", 8. Then

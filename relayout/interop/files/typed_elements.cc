@@ -106,6 +106,7 @@ void TensorWriter::write(const ConstElements& from) {
 }
 
 std::span<const std::byte> checked_content(const NamedTensor& tensor, std::string_view what) {
+  check_layout(tensor.spec);
   const int64_t need = spec_bytes(tensor.spec);
   const std::string operation = std::string(what) + " \"" + escaped(tensor.spec.name) + "\"";
   const auto given = checked_bytes(tensor.elements, tensor.spec.dtype, need, operation, "source");
