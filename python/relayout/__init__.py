@@ -19,8 +19,8 @@ from ._arrays import empty, reorder_in_place, transpose
 from ._convert import convert, plan_conversion
 from ._convert_file import convert_file
 from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, InternalError, InvalidArgumentError,
-                      LimitError, MissingTensorError, NeedsCopyError, NotInjectiveError, OverlapError, ParseError,
-                      SizeOverflowError, StoppedError, UnsupportedError)
+                      LimitError, MissingFileError, MissingTensorError, NeedsCopyError, NotInjectiveError, OverlapError,
+                      ParseError, SizeOverflowError, StoppedError, UnsupportedError)
 from ._files import File, load, open, save
 from ._gates import permute_gates
 from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SYSTEMS", "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
-    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingTensorError", "Model",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError", "Model",
     "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError",
     "UnsupportedError", "available_isas", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy",
     "default_threads", "empty", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open",

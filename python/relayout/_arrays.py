@@ -16,6 +16,7 @@ from ._dtypes import PACKED, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, NeedsCopyError, UnsupportedError
 from ._nibbles import converted, nibble_name, one_a_byte
 from ._progress import Progress
+from ._traced import check_object
 
 if TYPE_CHECKING:
     from ._typing import DTypeT, NumPy, NumPyLike, OtherT, OutT
@@ -42,12 +43,16 @@ def _of_buffer(buffer: _native.Buffer) -> np.ndarray:
 def host_view(x: Array) -> Any:
     """x as a NumPy array or PyTorch tensor over the same memory. TypeError where it is no array.
 
-    UnsupportedError where it is on another device, or a Buffer whose layout has blocks.
+    UnsupportedError where it is on another device, a Buffer whose layout has blocks, or in a function that is traced.
     """
-    if isinstance(x, np.ndarray) or is_torch(x):
+    if isinstance(x, np.ndarray):
+        return x
+    if is_torch(x):
+        _native.check_not_traced(x)
         return x
     if isinstance(x, _native.Buffer):
         return _of_buffer(x)
+    check_object(x)
     if _is_jax(x):
         if len(x.devices()) != 1 or next(iter(x.devices())).platform != "cpu":
             raise UnsupportedError("the array is not on the CPU, or on several devices", "device", str(x.devices()))
@@ -223,6 +228,7 @@ def _check_may_copy(copy: Optional[bool]) -> None:
 
 def copy(dst: Array, src: Array, threads: int = 0, progress: Optional[Progress] = None) -> None:
     """What relayout.copy() does where an array is neither NumPy's nor PyTorch's."""
+    check_object(dst)
     if _is_jax(dst):
         raise InvalidArgumentError("arrays of JAX never change; use contiguous() or convert()", "dst")
     _native.copy(host_view(dst), host_view(src), threads=threads, progress=progress)

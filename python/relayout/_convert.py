@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union, overloa
 import numpy as np
 
 from . import _native
-from ._arrays import (_item_bytes, aligned_empty, host_view, is_stored_plainly, is_torch, like_caller,
-                      with_plain_elements)
-from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
+from ._arrays import _item_bytes, host_view, is_stored_plainly, is_torch, like_caller, with_plain_elements
+from ._dtypes import item_bytes, name_of, numpy_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._nibbles import assign, converted, nibble_name, packed, unpacked
 from ._native import Conversion, Layout
+from ._planned import check_type, check_writable, new_result, type_name
 from ._progress import Progress, behind
+from ._traced import check_object
 
 if TYPE_CHECKING:
     from ._typing import NumPy, NumPyLike, OtherT, OutT
@@ -46,7 +47,7 @@ def _plan(src: Any, dst: Any, dims: Optional[Tuple[int, ...]], shape: Tuple[int,
     src, dst = (side[0] if type(side) is tuple else side for side in (src, dst))
     own = name_of(own_dtype if src_dtype is None else src_dtype)
     made = Conversion(src, dst, dims, shape, strides_bytes, item_bytes(own_dtype), own,
-                      own if dtype is None else name_of(dtype), attributes)
+                      own if dtype is None else name_of(dtype), attributes, type_name(own_dtype))
     return made, made.shape, made.dtype, made.fills
 
 
@@ -72,7 +73,9 @@ def _per_mask(numbers: Numbers, name: str) -> Optional[tuple]:
     if type(numbers) in (int, float) and abs(numbers) <= 2**53:  # the commonest, without an array
         return (float(numbers),), ()
     if is_torch(numbers):
+        _native.check_values_are_stored(numbers)
         numbers = numbers.detach().tolist()
+    check_object(numbers)
     array = np.asarray(numbers)
     if array.dtype.kind not in "iufO" or array.dtype.kind == "O" and not all(type(n) is int for n in array.ravel()):
         raise TypeError(f"{name} must be real numbers, and elements of the type {array.dtype} are none")
@@ -229,7 +232,8 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     std: another name for dst_scale, to be read beside mean: mean=[123.675, 116.28, 103.53],
     std=[58.395, 57.12, 57.375].
     padding: what padding holds in the result, a value of its type; None leaves it.
-    out: a contiguous array to write into. threads: 0 stands for all.
+    out: an array to write into: one of the result's shape and type with any strides, such as a part of a larger one; or
+    one run of its elements, or of bytes, that is long enough. threads: 0 stands for all.
     progress: called as progress(done, total) while the work is done, with the bytes of x and the result that were moved
     and with all of them; done == total in the last call. What it raises ends the work, as Ctrl-C does: `out` then holds
     new elements in some places, and in others what it held before.
@@ -257,12 +261,10 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     conversion, _, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
         to = host_view(out)
-        _check_type(to, conversion.dtype)
-        conversion.run(view, to, threads, False, progress)
+        check_type(to, conversion.dtype)
+        conversion._run(view, to, threads, False, progress)
         return out
-    if beta:
-        raise InvalidArgumentError("beta adds to what out holds, and there is no out", "beta", str(beta))
-    made = _new_result(x, view, conversion, threads, progress)
+    made = new_result(x, view, conversion, threads, progress)
     if plain and fills:
         _native.remember_conversion(x, src, dst, dtype, conversion, numpy_dtype(name))
     return made
@@ -270,26 +272,6 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
 
 if not TYPE_CHECKING:
     convert = _native.with_short_way(convert)  # small calls that were made before: see python/src/again.cc
-
-
-def _new_result(x: Any, view: Any, conversion: Conversion, threads: int, progress: Optional[Progress]) -> Any:
-    """The result of a conversion as an array of x's library; view is x as NumPy or PyTorch has it."""
-    shape, name, fills = conversion.shape, conversion.dtype, conversion.fills
-    if view is x and is_torch(x):
-        import torch
-        made = (torch.empty if fills else torch.zeros)(shape, dtype=torch_dtype(name))
-        conversion.run(view, made, threads, True, progress)
-        return made
-    if view is x:
-        made = np.empty(shape, numpy_dtype(name)) if fills else np.zeros(shape, numpy_dtype(name))
-        conversion.run(view, made, threads, False, progress)
-        return made
-    made = aligned_empty(shape, numpy_dtype(name))
-    if not fills:
-        made.view(np.uint8).fill(0)
-    conversion.run(view, made, threads, False, progress)
-    wrap = like_caller(x)
-    return wrap(made) if wrap else made
 
 
 def _nibbles_asked(view: Any, dtype: Any) -> Optional[str]:
@@ -340,8 +322,7 @@ def _convert_into_special(plain: Any, src: LayoutLike, dst: LayoutLike, out: Any
     nibbles = nibble_name(own)
     if wanted != (nibbles or name_of(own)):
         raise InvalidArgumentError(f"the result is of {wanted}, and out of {out.dtype}", "out", str(out.dtype), wanted)
-    if not out.flags.writeable:
-        raise InvalidArgumentError("the destination is read-only", "out")
+    check_writable(out)
     if nibbles is None:
         made = np.empty(out.shape, own)
         assign(made, out)
@@ -355,16 +336,6 @@ def _convert_into_special(plain: Any, src: LayoutLike, dst: LayoutLike, out: Any
         made = unpacked(both, nibbles, out.shape)
     assign(out, made)
     return out
-
-
-def _check_type(out: Any, name: str) -> None:
-    """out has elements of this type, or bytes, or for bf16, which NumPy lacks, integers of its size."""
-    text = str(out.dtype)
-    if text in ("uint8", "torch.uint8") or name_of(out.dtype) == name:
-        return
-    if text == "uint16" and name == "bf16":
-        return
-    raise InvalidArgumentError(f"the result is of {name}, and out of {text}", "out", text, name)
 
 
 def convert_elements(dst: Any, src: Any, threads: int, progress: Optional[Progress] = None) -> None:

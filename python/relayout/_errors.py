@@ -9,6 +9,8 @@ Each class is also the built-in exception that a caller of Python would expect (
 """
 from __future__ import annotations
 
+import errno
+
 
 class Error(Exception):
     """What relayout raises.
@@ -85,9 +87,33 @@ class CorruptError(Error, ValueError):
 
 
 class FileError(Error, OSError):
-    """The operating system refused."""
+    """The operating system refused. errno says why, where it is known; it is also the built-in exception of that
+    reason, such as FileNotFoundError."""
 
     code = "io"
+
+    def __reduce__(self):
+        return (*super().__reduce__(), {"errno": self.errno})
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file, or no such folder."""
+
+
+class _FileExistsError(FileError, FileExistsError):
+    """There is a file already, which is not to be overwritten."""
+
+
+class _PermissionError(FileError, PermissionError):
+    """The file's owner does not allow it."""
+
+
+class _IsADirectoryError(FileError, IsADirectoryError):
+    """It is a folder and no file."""
+
+
+class _NotADirectoryError(FileError, NotADirectoryError):
+    """What should be a folder is a file."""
 
 
 class LimitError(Error, ValueError):
@@ -120,6 +146,14 @@ _CLASSES = {
 }
 
 
-def of_code(code: str, message: str, field: str = "", value: str = "", limit: str = "") -> Error:
-    """The exception of a code; for the extension modules."""
-    return _CLASSES.get(code, InternalError)(message, field, value, limit)
+_OF_THE_SYSTEM = {errno.ENOENT: MissingFileError, errno.EEXIST: _FileExistsError, errno.EACCES: _PermissionError,
+                  errno.EPERM: _PermissionError, errno.EISDIR: _IsADirectoryError, errno.ENOTDIR: _NotADirectoryError}
+
+
+def of_code(code: str, message: str, field: str = "", value: str = "", limit: str = "", number: int = 0) -> Error:
+    """The exception of a code, and of a number that errno had; for the extension modules."""
+    kind = _OF_THE_SYSTEM.get(number, FileError) if number else _CLASSES.get(code, InternalError)
+    made = kind(message, field, value, limit)
+    if number:
+        made.errno = number
+    return made

@@ -25,6 +25,14 @@ from ._errors import InvalidArgumentError, NeedsCopyError, OverlapError
 from ._layout import overlaps
 from ._progress import Progress, share
 from ._rearrange_pattern import check_pattern, find_recipe
+from ._traced import check_object
+
+
+def _check_not_traced(x):
+    if is_torch(x):
+        _native.check_not_traced(x)
+    else:
+        check_object(x)
 
 
 def _explain(pattern, x, sizes):
@@ -38,6 +46,8 @@ def _explain(pattern, x, sizes):
 
 
 def _check_out(out, copy, shape, x):
+    if type(out) is not np.ndarray:
+        _check_not_traced(out)
     if copy is False:
         raise InvalidArgumentError("rearrange: copy=False contradicts a destination, into which the elements must be "
                                    "copied", "copy", "False", "None or True")
@@ -64,6 +74,7 @@ def _allocate(arrays, shape):
 def _stack(arrays):
     """The arrays as one with a new first dim, by their own library."""
     first = arrays[0]
+    check_object(first)
     if hasattr(first, "__array_namespace__"):
         return first.__array_namespace__().stack(arrays)
     for kind in type(first).__mro__:
@@ -78,6 +89,8 @@ def _rearrange_list(pattern, arrays, copy, threads, out, progress, sizes):
     if not arrays:
         raise InvalidArgumentError("rearrange: the list has no arrays", "x", "0", "1 or more")
     for index, array in enumerate(arrays):
+        if type(array) is not np.ndarray:
+            _check_not_traced(array)
         if not hasattr(array, "shape"):
             raise TypeError(f"rearrange: element {index} of the list is a {type(array).__name__}, which is no array")
         if array.shape != arrays[0].shape:
@@ -173,6 +186,8 @@ def rearrange(pattern: str, x: Any, /, *, copy: Optional[bool] = None, threads: 
         return _rearrange_list(pattern, x, copy, threads, out, progress, sizes)
     if type(x) is not np.ndarray and (not isinstance(x, np.ndarray) and not is_torch(x) or isinstance(x, np.matrix)):
         return _rearrange_other(pattern, x, copy, threads, out, progress, sizes)
+    if type(x) is not np.ndarray and is_torch(x):
+        _native.check_not_traced(x)
     try:
         splits, split, axes, permuted, merges, final, _ = find_recipe(pattern, x.shape, **sizes)
     except (AttributeError, TypeError):

@@ -8,6 +8,7 @@
 
 #include "python/src/buffer.h"
 #include "python/src/exchange.h"
+#include "python/src/tracing.h"
 
 namespace nb = nanobind;
 
@@ -120,8 +121,9 @@ bool records_gradients() {
   return enabled == nullptr || truth(nb::handle(enabled)());
 }
 
-/// Refuses a tensor of PyTorch whose memory does not hold its values, or which stands in a graph of gradients.
-void check_values_are_stored(nb::handle tensor) {
+/// Refuses a tensor of PyTorch whose values are to be computed when they are read, or which stands in a graph of
+/// gradients.
+void check_values(nb::handle tensor) {
   if (truth(get(tensor, names().requires_grad)) && records_gradients()) {
     throw Error(ErrorCode::invalid_argument,
                 "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach(), or call "
@@ -137,6 +139,11 @@ void check_values_are_stored(nb::handle tensor) {
 }
 
 }  // namespace
+
+void check_values_are_stored(nb::handle tensor) {
+  check_not_traced(tensor);
+  check_values(tensor);
+}
 
 bool is_numpy(nb::handle object) { return instance_of(object, names().ndarray); }
 
@@ -158,8 +165,10 @@ Array::Array(nb::handle object, bool made_here) : object_(object) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == torch_tensor();
     kind_ = Kind::torch;
     read_torch(made_here);
-    if (data == nullptr && elements() != 0)
-      throw Error(ErrorCode::unsupported, "the tensor has no memory (it is fake, or stands for zeros)", "x");
+    if (data == nullptr && elements() != 0) {
+      explain_traced(object);
+      throw Error(ErrorCode::unsupported, "the tensor has no memory (it stands for zeros)", "x");
+    }
   } else if (is_buffer(object)) {
     kind_ = Kind::buffer;
     const Buffer& buffer = *nb::inst_ptr<Buffer>(object);
@@ -201,7 +210,10 @@ void Array::read_numpy() {
 }
 
 void Array::read_torch(bool made_here) {
-  if (!made_here) check_values_are_stored(object_);
+  if (!made_here) {
+    check_torch_state(object_);
+    check_values(object_);
+  }
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(object_.ptr()));
   if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) return read_torch_attributes();
   dlpack::DLTensor tensor{};
@@ -243,7 +255,12 @@ void Array::read_torch_attributes() {
   shape = dims_of(get(object_, names().shape), "shape");
   strides = dims_of(get(object_, names().stride)(), "strides");
   for (int64_t& stride : strides) stride *= item_bytes;
-  data = reinterpret_cast<std::byte*>(number(get(object_, names().data_ptr)()));
+  try {
+    data = reinterpret_cast<std::byte*>(number(get(object_, names().data_ptr)()));
+  } catch (const nb::python_error&) {
+    explain_traced(object_);
+    throw;
+  }
 }
 
 int64_t Array::elements() const {
@@ -325,16 +342,6 @@ nb::object empty_like(const Array& like, bool first_innermost) {
   const nb::tuple shape = tuple_of(like.shape);
   const nb::object dtype = get(like.object(), n.dtype);
   return first_innermost ? nb::handle(n.empty)(shape, dtype, nb::handle(n.fortran)) : nb::handle(n.empty)(shape, dtype);
-}
-
-void note_written(const Array& array) {
-  if (array.kind() != Array::Kind::torch) return;
-  static std::atomic<PyObject*> place{nullptr};
-  PyObject* increment = if_imported(place, "torch.autograd.graph", "increment_version");
-  if (increment == nullptr) return;
-  PyObject* done = PyObject_CallFunctionObjArgs(increment, array.object().ptr(), nullptr);
-  if (done == nullptr) PyErr_Clear();  // a tensor of inference mode has no versions
-  Py_XDECREF(done);
 }
 
 void prefer_huge_pages(void* data, int64_t bytes) {

@@ -88,6 +88,10 @@ bool is_numpy(nanobind::handle object);
 bool is_torch(nanobind::handle object);
 bool is_buffer(nanobind::handle object);
 
+/// Refuses a tensor of PyTorch that is traced (tracing.h), whose memory does not hold its values, or which stands in a
+/// graph of gradients.
+void check_values_are_stored(nanobind::handle tensor);
+
 /// A new array of the same library, type of elements and shape as `like`, row-major or, for NumPy, with the first dim
 /// innermost.
 nanobind::object empty_like(const Array& like, bool first_innermost);

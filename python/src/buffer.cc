@@ -10,6 +10,7 @@
 #include "python/src/arrays.h"
 #include "python/src/functions.h"
 #include "python/src/layout.h"
+#include "python/src/tracing.h"
 #include "relayout/interop/dlpack.h"
 #include "relayout/interop/numpy.h"
 
@@ -79,6 +80,7 @@ Buffer Buffer::allocate(TensorDesc desc) {
 }
 
 Buffer Buffer::from_dlpack(nb::handle object) {
+  if (is_torch(object)) check_not_traced(object);
   const nb::object capsule = capsule_of(object);
   std::shared_ptr<dlpack::Imported> tensor;
   // The capsule is renamed before its tensor is taken, since both would free it otherwise.

@@ -87,9 +87,10 @@ Dims counted(const Dims& shape, Dims strides) {
 
 Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::handle shape, nb::handle strides,
                        int64_t item_bytes, const std::string& src_dtype, const std::string& dst_dtype,
-                       nb::handle attributes)
-    : made_of_(nb::make_tuple(src, dst, dims, shape, strides, item_bytes, src_dtype, dst_dtype, attributes)),
-      item_bytes_(item_bytes) {
+                       nb::handle attributes, const std::string& own_dtype)
+    : made_of_(nb::make_tuple(src, dst, dims, shape, strides, item_bytes, src_dtype, dst_dtype, attributes, own_dtype)),
+      item_bytes_(item_bytes),
+      own_dtype_(own_dtype.empty() ? src_dtype : own_dtype) {
   if (item_bytes < 1)
     throw Error(ErrorCode::invalid_argument, "elements of " + std::to_string(item_bytes) + " bytes", "item_bytes");
   const Dims extents = dims_of(shape, "shape"), steps = dims_of(strides, "strides_bytes");
@@ -100,24 +101,23 @@ Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::hand
   dst_ = destination_side(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
   if (bits(dst_.desc.dtype) < 8)
     dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
-  Attributes how;
   std::string divisor = "dst_scale";
   if (!attributes.is_none()) {
     const auto fields = nb::cast<nb::tuple>(attributes);
     divisor = nb::cast<std::string>(fields[7]);
-    how.src_scale = per_mask(fields[0], "scale", src_, dst_);
-    how.dst_scale = per_mask(fields[1], divisor.c_str(), src_, dst_);
-    how.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_);
-    how.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_);
-    how.mean = per_mask(fields[4], "mean", src_, dst_);
-    how.beta = nb::cast<double>(fields[5]);
-    how.padding = fields[6].is_none() ? Padding::keep()
-                                      : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));
+    how_.src_scale = per_mask(fields[0], "scale", src_, dst_);
+    how_.dst_scale = per_mask(fields[1], divisor.c_str(), src_, dst_);
+    how_.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_);
+    how_.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_);
+    how_.mean = per_mask(fields[4], "mean", src_, dst_);
+    how_.beta = nb::cast<double>(fields[5]);
+    how_.padding = fields[6].is_none() ? Padding::keep()
+                                       : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));
   }
-  plan_ = plan_with(src_, dst_, how, divisor);
+  plan_ = plan_with(src_, dst_, how_, divisor);
   // What a new array holds must be known also where no element and no padding is written.
   const Layout& layout = dst_.desc.layout;
-  fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 && bits(dst_.desc.dtype) >= 8 &&
+  fills_ = how_.padding.kind == Padding::Kind::value && how_.beta == 0 && bits(dst_.desc.dtype) >= 8 &&
            layout.padded_elements() == product(dst_.shape) && layout.packed();
 }
 
@@ -133,11 +133,31 @@ void Conversion::run(nb::handle x, nb::handle out, int threads, bool fresh, nb::
   if (!takes(src))
     throw Error(ErrorCode::invalid_argument, "x has another type or other strides than this was planned for", "x");
   check_destination(dst_, dst);
-  const std::byte* from = src.data - src_.origin;
-  const std::byte* to = dst.data;
-  if (from < to + dst_.desc.span_bytes() && to < from + src_.desc.span_bytes())
+  if (shared_memory(src, dst))
     throw Error(ErrorCode::overlap, "x and out share memory; reorder_in_place works within one array", "out");
-  run_plan(plan_, from, dst.data, threads, dst_.desc.span_bytes(), progress);
+  const std::byte* from = src.data - src_.origin;
+  if (dst.row_major()) return run_plan(plan_, from, dst.data, threads, dst_.desc.span_bytes(), progress);
+  const Side side = strided_destination(dst_, dst);
+  run_plan(plan_over(side), from, dst.data - side.origin, threads, side.desc.logical_bytes(), progress);
+}
+
+/// Whether the memory of the source's layout and the destination's meet. Where the ranges of their addresses do, and
+/// both are arrays whose elements have addresses of their own, each element is looked at.
+bool Conversion::shared_memory(const Array& src, const Array& dst) const {
+  const std::byte* from = src.data - src_.origin;
+  const auto [low, high] = dst.row_major() ? std::pair(int64_t{0}, dst_.desc.span_bytes()) : dst.byte_range();
+  if (from >= dst.data + high || dst.data + low >= from + src_.desc.span_bytes()) return false;
+  return overlaps(src, dst);
+}
+
+/// The plan into an array that has strides of its own.
+Plan Conversion::plan_over(const Side& side) const {
+  try {
+    return cpu::cached_plan(src_.desc, side.desc, how_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_injective) throw;
+    throw Error(ErrorCode::not_injective, "elements of out share memory: " + error.message(), "out");
+  }
 }
 
 namespace {
@@ -152,6 +172,11 @@ std::string name_of(const Side& side) {
 
 std::string Conversion::explain() const {
   return "convert " + name_of(src_) + " -> " + name_of(dst_) + "\n" + plan_.explain();
+}
+
+std::string Conversion::repr() const {
+  const auto side = [](const Side& s) { return name_of(s) + " " + std::string(nb::repr(tuple_of(s.shape)).c_str()); };
+  return "<relayout.Conversion " + side(src_) + " -> " + side(dst_) + ">";
 }
 
 bool Conversion::takes(const Array& src) const {
@@ -194,28 +219,52 @@ Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::hand
 
 }  // namespace
 
+namespace {
+
+/// What Conversion.run() does, in relayout/_planned.py.
+nb::object run_conversion(nb::handle conversion, nb::handle x, nb::handle out, int threads, nb::handle progress) {
+  if (!nb::isinstance<Conversion>(conversion) || !nb::inst_ready(conversion))
+    throw nb::type_error("a Conversion is needed");
+  return nb::module_::import_("relayout._planned").attr("run_conversion")(conversion, x, out, threads, progress);
+}
+
+}  // namespace
+
 void bind_conversion(nb::module_& module) {
   nb::class_<Conversion>(module, "Conversion", nb::type_slots(made_by_init()),
                          "A planned convert(); made by relayout.plan_conversion().")
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, int64_t, const std::string&,
-                    const std::string&, nb::handle>(),
+                    const std::string&, nb::handle, const std::string&>(),
            nb::arg("src"), nb::arg("dst"), nb::arg("dims").none(), nb::arg("shape"), nb::arg("strides_bytes"),
-           nb::arg("item_bytes"), nb::arg("src_dtype"), nb::arg("dst_dtype"), nb::arg("attributes").none())
-      .def(
-          "run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 0, nb::arg("fresh") = false,
-          nb::arg("progress") = nb::none(),
-          "Converts x, an array like the one that this was planned for, into out. fresh: whether out's memory was just "
-          "allocated. progress: called with the bytes that are done and with all of them.")
+           nb::arg("item_bytes"), nb::arg("src_dtype"), nb::arg("dst_dtype"), nb::arg("attributes").none(),
+           nb::arg("own_dtype") = "")
+      .def("run", &run_conversion, nb::arg("x"), nb::arg("out") = nb::none(), nb::arg("threads") = 0,
+           nb::arg("progress") = nb::none(),
+           nb::sig("def run(self, x: typing.Any, out: typing.Any = None, threads: int = 0, "
+                   "progress: typing.Any = None) -> typing.Any"),
+           "Converts x, an array of the type, shape and strides that this was planned for, and returns the result: a "
+           "new array of x's library, or `out`, which is as for `convert`. Of s4 and u4 it is uint8, with two elements "
+           "a byte. progress: as for `convert`. Errors: those of `convert`, and InvalidArgumentError where x has "
+           "another type or shape, or other strides.")
+      // Of arrays whose types were looked at.
+      .def("_run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads"), nb::arg("fresh"),
+           nb::arg("progress").none())
+      .def_prop_ro("_own_dtype", &Conversion::own_dtype)
+      .def_prop_ro("_adds", &Conversion::adds)
       .def("__reduce__", [](const Conversion& c) { return nb::make_tuple(nb::type<Conversion>(), c.made_of()); })
       .def_prop_ro(
           "shape", [](const Conversion& c) { return tuple_of(c.dst().shape); }, "The shape of the result.")
-      .def_prop_ro("dtype", [](const Conversion& c) { return std::string(name(c.dst().desc.dtype)); })
+      .def_prop_ro(
+          "dtype", [](const Conversion& c) { return std::string(name(c.dst().desc.dtype)); }, "Of the result.")
+      .def_prop_ro(
+          "src_dtype", [](const Conversion& c) { return std::string(name(c.src().desc.dtype)); }, "Of x's elements.")
       .def_prop_ro("fills", &Conversion::fills, "Whether every byte of the result is written.")
       .def_prop_ro("src_layout", [](const Conversion& c) { return layout_of_side(c.src()); })
       .def_prop_ro("dst_layout", [](const Conversion& c) { return layout_of_side(c.dst()); })
       .def("explain", &Conversion::explain,
            "How the elements are moved, in words: both layouts by their names, then the plan, which calls dims a, b, "
            "...")
+      .def("__repr__", &Conversion::repr)
       .def("__str__", &Conversion::explain);
   module.def("reorder_in_place", &reorder_in_place, nb::arg("x"), nb::arg("src"), nb::arg("dst"),
              nb::arg("dims").none(), nb::arg("dtype"), nb::arg("threads"), nb::arg("progress").none());

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "python/src/arrays.h"
+#include "python/src/tracing.h"
 #include "python/src/watch.h"
 #include "relayout/cpu/reorder.h"
 
@@ -207,6 +208,8 @@ void bind_copies(nb::module_& module) {
       "Writes the elements of src into dst, whose shape src's is or can be broadcast to. Other types of elements "
       "are converted as `convert` does. Both may share memory: all is read as it was before the call. "
       "progress: as for `convert`.");
+  module.def("check_not_traced", &check_not_traced, nb::arg("tensor"));
+  module.def("check_values_are_stored", &check_values_are_stored, nb::arg("tensor"));
   module.def(
       "may_share_memory", [](nb::handle a, nb::handle b) { return share_memory(Array(a), Array(b)); }, nb::arg("a"),
       nb::arg("b"), "Whether the address ranges of two arrays meet.");

@@ -5,6 +5,12 @@
 
 namespace relayout::python {
 
+class Array;
+
+/// Whether some element of one array and some element of the other have a byte in common. Error{limit} where that takes
+/// too long to decide.
+bool overlaps(const Array& a, const Array& b);
+
 void bind_copies(nanobind::module_& module);
 void bind_conversion(nanobind::module_& module);
 void bind_again(nanobind::module_& module);

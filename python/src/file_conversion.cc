@@ -86,7 +86,7 @@ Planned planned(const StoredTensor& stored, nb::handle src, nb::handle dst, nb::
   }
   const auto convert_to = [&](nb::handle to) {
     return Conversion(said, to, extents, tuple_of(shape), tuple_of(file_strides(stored, item_bytes)), item_bytes,
-                      src_dtype, dst_dtype, attributes);
+                      src_dtype, dst_dtype, attributes, {});
   };
   if (!is_layout(dst)) {
     const Format format = Format::parse(nb::cast<std::string>(dst));

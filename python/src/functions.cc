@@ -25,6 +25,7 @@ struct Function {
   PyObject* inner;  // of nanobind, or of Python
   // clang-format on
   vectorcallfunc call;
+  PyObject* weak_references;  // jax.jit and functools' caches hold functions so
 };
 
 PyObject* inner_of(PyObject* self) { return reinterpret_cast<Function*>(self)->inner; }
@@ -74,6 +75,7 @@ int clear(PyObject* self) {
 void dealloc(PyObject* self) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(self));
   PyObject_GC_UnTrack(self);
+  if (reinterpret_cast<Function*>(self)->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   clear(self);
   PyObject_GC_Del(self);
   Py_DECREF(type);
@@ -111,6 +113,7 @@ PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
 PyObject* bind_to_nothing(PyObject* self, PyObject*, PyObject*) { return Py_NewRef(self); }
 
 PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, call), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(Function, weak_references), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 PyObject* documentation(PyObject* self, void*) { return PyObject_GetAttrString(inner_of(self), "__doc__"); }
 /// By which inspect.getsource finds a function of Python.

@@ -259,6 +259,7 @@ class PlannedModel {
 }  // namespace
 
 NB_MODULE(_models, module) {
+  nb::set_leak_warnings(std::getenv("RELAYOUT_LEAK_WARNINGS") != nullptr);  // as in native.cc
   module.doc() = "Models in C++. Use relayout.plan() and relayout.run().";
   python::raise_as_python_exceptions();
   python::find_numpy();

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
+
 #include "python/src/arrays.h"
 #include "python/src/buffer.h"
 #include "python/src/copies.h"
@@ -52,6 +54,8 @@ void bind_machine(nb::module_& module) {
 
 NB_MODULE(_native, module) {
   module.doc() = "What relayout does in C++. Import relayout instead.";
+  // Objects that live when Python ends, as in a worker process that holds a layout, are no fault of a program.
+  nb::set_leak_warnings(std::getenv("RELAYOUT_LEAK_WARNINGS") != nullptr);
   python::raise_as_python_exceptions();
   python::find_numpy();
   python::bind_layout(module);

@@ -79,8 +79,9 @@ Layout in_units(HalfBytes array, int64_t unit, int64_t offset0) {
                              (array.offset0 + offset0) / unit);
 }
 
-bool overlaps(nb::handle x, nb::handle y) {
-  const Array a(x), b(y);
+}  // namespace
+
+bool overlaps(const Array& a, const Array& b) {
   if (a.elements() == 0 || b.elements() == 0) return false;
   const auto [a_low, a_high] = a.byte_range();
   const auto [b_low, b_high] = b.byte_range();
@@ -105,8 +106,9 @@ bool overlaps(nb::handle x, nb::handle y) {
   return answer == Answer::yes;
 }
 
-}  // namespace
-
-void bind_sharing(nb::module_& module) { module.def("overlaps", &overlaps, nb::arg("x"), nb::arg("y")); }
+void bind_sharing(nb::module_& module) {
+  module.def(
+      "overlaps", [](nb::handle x, nb::handle y) { return overlaps(Array(x), Array(y)); }, nb::arg("x"), nb::arg("y"));
+}
 
 }  // namespace relayout::python

@@ -169,13 +169,37 @@ Side destination_side(nb::handle said, const Dims& dims, DType dtype) {
   return out;
 }
 
+namespace {
+
+/// Whether elements of so many bytes may have strides of their own as this destination: where its layout describes an
+/// array of them.
+bool is_array_of(const Side& side, int64_t item_bytes) {
+  if (bits(side.desc.dtype) != item_bytes * 8 || side.expression.empty()) return false;
+  const Format format = Format::parse(side.expression);
+  return !format.is_image() && format.physical_shape(side.buffer_dims) == side.shape;
+}
+
+}  // namespace
+
+Side strided_destination(const Side& side, const Array& array) {
+  Side out = source_with_strides(Format::parse(side.expression), side.buffer_dims, array.shape, array.strides,
+                                 array.item_bytes, side.desc.dtype);
+  out.buffer_dims = side.buffer_dims;
+  return out;
+}
+
 void check_destination(const Side& side, const Array& array) {
   if (array.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "out");
-  if (!array.row_major()) {
-    throw Error(ErrorCode::unsupported, "out must have its elements row-major in one run of memory", "out");
-  }
   if (array.shape != side.shape && array.shape.size() != 1)
     refuse_shape("out", array.shape, side.expression.empty() ? "its layout" : escaped(side.expression), side.shape);
+  if (!array.row_major()) {
+    if (array.desc == nullptr && array.shape == side.shape && is_array_of(side, array.item_bytes)) return;
+    throw Error(ErrorCode::unsupported,
+                "out must have its elements row-major in one run of memory, or be an array of " +
+                    shape_text(side.shape) + " of " + std::string(name(side.desc.dtype)) +
+                    " under a layout that describes one",
+                "out");
+  }
   if (array.bytes() < side.desc.span_bytes()) {
     throw Error(ErrorCode::buffer_too_small,
                 "out has " + std::to_string(array.bytes()) + " bytes, and its layout takes " +

@@ -32,8 +32,12 @@ Side source_side(nanobind::handle said, nanobind::handle dims, const Dims& shape
 Side destination_side(nanobind::handle said, const Dims& dims, DType dtype);
 
 /// Refuses an array that cannot be this destination: Error{invalid_argument} (read-only, another shape),
-/// Error{unsupported} (not one run of elements), Error{buffer_too_small}.
+/// Error{unsupported} (neither one run of elements nor the physical array that the layout describes),
+/// Error{buffer_too_small}.
 void check_destination(const Side& side, const Array& array);
+/// The side over an array that check_destination() takes and that has strides of its own, such as a part of a larger
+/// one. Error{unsupported}: strides that are no multiple of an element.
+Side strided_destination(const Side& side, const Array& array);
 /// Refuses a Buffer with blocks or gaps: its shape and strides do not say where its elements lie, as those of an array
 /// do.
 void check_strided(const Array& array, const char* what);

@@ -50,7 +50,7 @@ CALLS = {
     "Buffer.allocate": dict(layout=LAYOUT, dtype="f32"),
     "Buffer.from_bytes": dict(layout=LAYOUT, dtype="f32", bytes=bytes(96)),
     "Buffer.from_dlpack": dict(x=X),
-    "Conversion.run": dict(self=PLAN, x=X, out=np.zeros((4, 2, 3), np.float32), threads=1, fresh=False,
+    "Conversion.run": dict(self=PLAN, x=X, out=np.zeros((4, 2, 3), np.float32), threads=1,
                            progress=lambda *_: None),
     "File": dict(path="/nowhere.npy", wanted=""),
     "Layout": dict(expression="abc", dims=(2, 3, 4)),

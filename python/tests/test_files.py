@@ -1,6 +1,8 @@
 """Files: load(), save() and open(), against what NumPy writes and reads."""
+import errno
 import json
 import os
+import pickle
 import random
 import struct
 import sys
@@ -164,6 +166,59 @@ def test_paths(tmp_path):
         relayout.save(tmp_path / "no" / "x.npy", x)
     with pytest.raises(relayout.InvalidArgumentError):
         relayout.load("a\0b")
+
+
+def test_errors_of_the_system_are_the_built_in_ones(tmp_path):
+    """Caught as FileError and as what open() would raise."""
+    path = tmp_path / "x.npy"
+    relayout.save(path, np.zeros(3))
+    missing = tmp_path / "none.npy"
+    below = path / "y.npy"
+    for error, number, call in (
+            (FileNotFoundError, errno.ENOENT, lambda: relayout.load(missing)),
+            (FileNotFoundError, errno.ENOENT, lambda: relayout.open(missing)),
+            (FileNotFoundError, errno.ENOENT, lambda: relayout.save(tmp_path / "no" / "x.npy", np.zeros(3))),
+            (FileNotFoundError, errno.ENOENT, lambda: relayout.convert_file(missing, tmp_path / "y.npy", "a", "a")),
+            (FileExistsError, errno.EEXIST, lambda: relayout.save(path, np.zeros(3))),
+            (FileExistsError, errno.EEXIST, lambda: relayout.convert_file(path, path, "a", "a")),
+            (IsADirectoryError, errno.EISDIR, lambda: relayout.load(tmp_path)),
+            (NotADirectoryError, errno.ENOTDIR, lambda: relayout.load(below))):
+        with pytest.raises(error) as caught:
+            call()
+        assert isinstance(caught.value, relayout.FileError) and caught.value.errno == number
+        assert caught.value.code == "io" and str(caught.value)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert type(again) is type(caught.value) and again.errno == number and str(again) == str(caught.value)
+    with pytest.raises(relayout.MissingFileError):
+        relayout.load(missing)
+    assert relayout.FileError("x").errno is None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any file")
+def test_files_that_may_not_be_read(tmp_path):
+    path = tmp_path / "x.npy"
+    relayout.save(path, np.zeros(3))
+    path.chmod(0)
+    with pytest.raises(PermissionError) as caught:
+        relayout.load(path)
+    assert isinstance(caught.value, relayout.FileError)
+
+
+@pytest.mark.parametrize("extension", [".npy", ".npz", ".bin", ".raw", ".safetensors"])
+def test_a_layout_must_fit_in_every_format(tmp_path, extension):
+    """It was ignored by formats that do not keep it."""
+    path, x = tmp_path / f"x{extension}", np.zeros((2, 3, 4, 5), "f4")
+    for how in (dict(layout="nc"), dict(layout="nchw", dims=(2, 3, 4)), dict(layout="nhwc", dims=(2, 3, 4, 5)),
+                dict(layout="nChw16c"), dict(layout="nChw16c", dims=(2, 3, 4, 5)), dict(dims=(2, 3, 4, 5)),
+                dict(layout="nchw", dims=(2, 3, 4, 6)), dict(layout="strides:1,2,3,4", dims=(2, 3, 4, 5))):
+        with pytest.raises((relayout.InvalidArgumentError, relayout.ParseError)):
+            relayout.save(path, x, **how)
+        assert not path.exists()
+    for how in (dict(layout="nchw", dims=(2, 3, 4, 5)), dict(layout="nhwc", dims=(2, 5, 3, 4))):
+        relayout.save(path, x, overwrite=True, **how)
+    if extension != ".safetensors":  # which keeps both, and so needs both
+        relayout.save(path, x, overwrite=True, layout="nchw")
+        relayout.save(path, np.zeros((2, 1, 4, 5, 16), "f4"), overwrite=True, layout="nChw16c")
 
 
 def test_files_that_lie(tmp_path):

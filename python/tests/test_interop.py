@@ -64,6 +64,49 @@ def same_offsets(a, b):
     return all(a.offset(i) - a.offset0 == b.offset(i) - b.offset0 for i in indices(a))
 
 
+@pytest.mark.parametrize("system", ["numpy", "pytorch", "directml", "onednn", "cudnn"])
+def test_a_description_comes_back_as_it_is(system):
+    """from_x(to_x(layout)) is the layout, its offset included, of each system that gives fields."""
+    to, back = getattr(interop, f"to_{system}"), getattr(interop, f"from_{system}")
+    layout_of = {"numpy": lambda made: made[0], "onednn": lambda made: made[0]}.get(system, lambda made: made)
+    done, with_offset = 0, 0
+    for layout in ALL:
+        for dtype in ("f32", "f16"):
+            try:
+                said = to(layout, dtype)
+            except (relayout.UnsupportedError, relayout.InvalidArgumentError):
+                continue
+            again = layout_of(back(said))
+            if system == "cudnn":  # whose descriptors have no offset, and at least four dims
+                assert again == layout or same_offsets(again, layout), (layout, said, again)
+            else:
+                assert again == layout, (layout, said, again)
+            done, with_offset = done + 1, with_offset + (layout.offset0 != 0)
+    assert done > 20 and (with_offset > 5 or system == "cudnn"), (done, with_offset)
+
+
+def test_a_description_says_all():
+    layout = relayout.layout("nhwc", (2, 3, 4, 5))
+    for call in (lambda: interop.from_directml(interop.to_directml(layout), sizes=(1,)),
+                 lambda: interop.from_directml(interop.to_directml(layout), total_bytes=480),
+                 lambda: interop.from_pytorch(interop.to_pytorch(layout), storage_offset=1),
+                 lambda: interop.from_cudnn(interop.to_cudnn(layout), vector_count=4)):
+        with pytest.raises(relayout.InvalidArgumentError, match="itself"):
+            call()
+    f32 = {"DataType": 1, "Sizes": (4,)}
+    for fields in ({}, {"DataType": 1}, {"DataType": 99, "Sizes": (1,)}, {**f32, "byte_offset": 2},
+                   {**f32, "byte_offset": -4}):
+        with pytest.raises(relayout.Error):
+            interop.from_directml(fields)
+    for call in (interop.from_pytorch, interop.from_cudnn):
+        with pytest.raises(relayout.InvalidArgumentError):
+            call({})
+        with pytest.raises(TypeError):
+            call((1, 2))
+    with pytest.raises(TypeError):
+        interop.from_directml("f32")
+
+
 def test_interop_arrays():
     round_trip(interop.to_numpy, lambda said, _: interop.from_numpy(said, byte_offset=said["byte_offset"])[0])
     round_trip(interop.to_pytorch, lambda said, _: interop.from_pytorch(said["size"], said["stride"],

@@ -3,6 +3,7 @@
 Each kind of call is made many times, errors included. Counts and memory must be the same before and after.
 """
 import gc
+import os
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,8 @@ import pytest
 import relayout
 
 CALLS = 100_000
+#: With it nanobind prints what of this package lives when Python has ended.
+WARNED = dict(os.environ, RELAYOUT_LEAK_WARNINGS="1")
 
 SOURCE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 TURNED = SOURCE.transpose(2, 0, 1)
@@ -207,8 +210,53 @@ AT_EXIT = """
     "import atexit; atexit.register(lambda: relayout.transpose(x))"])
 def test_nanobind_reports_no_leaks(more):
     code = textwrap.dedent(AT_EXIT).replace("{more}", more)
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, env=WARNED)
     assert done.returncode == 0 and "leak" not in done.stderr, done.stderr
+
+
+HELD = """
+    import ctypes, relayout
+    layout = relayout.layout("nhwc", (1, 2, 3, 4))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(layout))  # as what Python itself does not free at its end
+"""
+
+
+def test_what_a_program_holds_at_its_end_is_no_leak():
+    """It ends without a word; with the variable that the tests here set, nanobind names what lives."""
+    for environment, says in ((None, False), (WARNED, True)):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(HELD)], capture_output=True, text=True,
+                              env=environment)
+        assert done.returncode == 0 and ("_native.Layout" in done.stderr) == says, done.stderr
+        assert says or not done.stderr, done.stderr
+
+
+LOADER = """
+import relayout, torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self):
+        self.layout = relayout.layout("nhwc", (1, 2, 3, 4))
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        global held
+        held = self.layout
+        return self.layout.offset(0, 0, 0, i)
+
+if __name__ == "__main__":
+    for context in ("fork", "spawn"):
+        loader = DataLoader(Rows(), num_workers=1, multiprocessing_context=context)
+        print([int(offset) for offset in loader])
+"""
+
+
+def test_workers_of_torch_print_nothing(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "loader.py").write_text(LOADER)
+    done = subprocess.run([sys.executable, "-W", "ignore", tmp_path / "loader.py"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "[0, 2, 4, 6]\n" * 2, done
+    assert "nanobind" not in done.stderr, done.stderr
 
 
 TORCH = """
@@ -241,7 +289,7 @@ TORCH = """
 
 def test_torch():
     pytest.importorskip("torch")
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(TORCH)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(TORCH)], capture_output=True, text=True, env=WARNED)
     assert done.returncode == 0 and "leak" not in done.stderr, done.stderr
 
 

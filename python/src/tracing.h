@@ -1,0 +1,20 @@
+// Tensors of PyTorch in functions that are traced, compiled or transformed: nothing that relayout does would be
+// recorded.
+//
+// What is refused, and in which words, says relayout/_traced.py; here is what asks it, at the cost of some dozen
+// nanoseconds where nothing is traced.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace relayout::python {
+
+/// Throws what relayout/_traced.py says of a tensor, if it refuses it.
+void explain_traced(nanobind::handle tensor);
+/// Refuses any tensor while PyTorch records or transforms what is done. A tensor that has no memory of its own shows
+/// that when its memory is asked for; then explain_traced() says why.
+void check_torch_state(nanobind::handle tensor);
+/// Likewise, and refuses a tensor that stands for others, without a look at its memory.
+void check_not_traced(nanobind::handle tensor);
+
+}  // namespace relayout::python
