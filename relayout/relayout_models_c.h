@@ -149,7 +149,7 @@ typedef struct relayout_model_run_options {
 /* Runs the model: a source for each input, a destination for each output. Those that are row-major in the model's type
  * are read and written where they are, others are converted. Destinations share no memory with each other and with
  * sources. Options may be null. Errors: invalid_argument (a name or number of inputs or outputs that is not the
- * model's; other dims), buffer_too_small, overlap, not_injective, interrupted. */
+ * model's; other dims), buffer_too_small, overlap, not_injective, with which nothing is written; interrupted. */
 RELAYOUT_API relayout_status relayout_model_run(const relayout_model* model, const relayout_model_source* sources,
                                                 size_t source_count, const relayout_model_destination* destinations,
                                                 size_t destination_count, const relayout_model_run_options* options);

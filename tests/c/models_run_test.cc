@@ -155,8 +155,7 @@ TEST_F(CModelRuns, RefuseWrongTensors) {
   EXPECT_EQ(refused(RELAYOUT_OVERLAP), "destination \"pooled\" shares memory with source \"x\"");
   const Desc repeated("strides:0,1", {3, 4}, RELAYOUT_F32);
   destinations_[1] = {"pooled", repeated, arrays_.pooled.data(), 48};
-  EXPECT_EQ(relayout_model_run(model_.get(), sources_.data(), 2, destinations_.data(), 2, nullptr),
-            RELAYOUT_NOT_INJECTIVE);
+  refused(RELAYOUT_NOT_INJECTIVE);
 }
 
 TEST_F(CModelRuns, TellProgressAndStop) {

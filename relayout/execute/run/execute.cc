@@ -217,6 +217,13 @@ struct Model::Impl {
            std::ranges::none_of(plan.inputs, is_it) && std::ranges::count_if(plan.outputs, is_it) == 1;
   }
 
+  /// The reorder of an output to the caller's memory, which is kept for runs with the same description.
+  const Plan& output_reorder(std::size_t i, const TensorDesc& to) {
+    std::optional<Plan>& reorder = outputs[i].reorder;
+    if (!reorder || reorder->dst() != to) reorder = cpu::make_plan(desc(plan.outputs[i]), to);
+    return *reorder;
+  }
+
   void check(const TensorDesc& given, TensorId t, std::string_view what, const std::string& name) const {
     const graph::Tensor& tensor = graph.tensor(t);
     if (given.layout.dims() == tensor.dims) return;
@@ -243,6 +250,8 @@ struct Model::Impl {
     }
     for (std::size_t i = 0; i < destinations.size(); ++i) {
       check(destinations[i].desc, graph.outputs[i], "output", graph.output_name(i));
+      // A layout that is refused leaves all destinations alone.
+      if (!direct(i, destinations[i].desc)) output_reorder(i, destinations[i].desc);
     }
     struct Unbind {
       Impl* impl;
@@ -284,10 +293,9 @@ struct Model::Impl {
   bool give_output(std::size_t i, const Destination& destination, One& one) {
     const CopyId id = plan.outputs[i];
     if (data(id) == destination.data && direct(i, destination.desc)) return true;
-    std::optional<Plan>& reorder = outputs[i].reorder;
-    if (!reorder || reorder->dst() != destination.desc) reorder = cpu::make_plan(desc(id), destination.desc);
-    return one(graph.output_name(i), reorder->kernel(), true, false,
-               [&] { run_reorder(*reorder, data(id), destination.data); });
+    const Plan& reorder = output_reorder(i, destination.desc);
+    return one(graph.output_name(i), reorder.kernel(), true, false,
+               [&] { run_reorder(reorder, data(id), destination.data); });
   }
 
   void run_step(RunStep& step) {

@@ -85,8 +85,9 @@ class Model {
   ~Model();
 
   /// Takes a source for each input of the graph and a destination for each output. Those in the planned layout are read
-  /// and written where they are; others are reordered. Errors: invalid_argument (count or dims; names the tensor),
-  /// internal (the backend failed). Only one thread at a time may run a model.
+  /// and written where they are; others are reordered. Errors: invalid_argument (count or dims; names the tensor) and
+  /// those of Plan::make (a destination that is not injective), with which nothing is written; internal (the backend
+  /// failed). Only one thread at a time may run a model.
   void run(std::span<const Source> inputs, std::span<const Destination> outputs);
   /// Runs as run() does, and calls `go_on(done, total)` before each primitive and reorder, with how many are done and
   /// how many there are at most, and at the end with done == total. Where it answers false, the rest is not done, and
