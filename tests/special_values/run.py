@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """NaN, infinities, denormals, -0 and the greatest numbers at random places of random ONNX models.
 
-    run.py CASES [--first SEED] [--count N] [--only OPERATOR] [--keep FOLDER]
+    run.py CASES [--first SEED] [--count N] [--keep FOLDER]
 
 CASES is the program special_values_cases. Each model has 1 to 8 operators, and special values among its inputs and
 constants. It runs by relayout in several layouts, with its nodes merged and apart. Each element must be what ONNX's
@@ -24,6 +24,8 @@ sys.path[:0] = [str(HERE.parent / "support"), str(HERE)]
 from with_onnx import with_onnx  # noqa: E402
 
 COUNT = 500
+# Seeds beyond these that once showed a fault, of the library or of a rule of the comparison.
+SHOWN = [5330, 6491, 7417, 9420, 200204, 201096, 201173, 202082]
 POLICIES = ["any", "apart", "nchw", "nhwc", "8c", "16c"]
 
 
@@ -86,7 +88,7 @@ def judge(seed, ours, counts):
     return wrong, operators
 
 
-def report(args, counts, bad):
+def report(models, counts, bad):
     """Prints the counts; the exit code."""
     import planted
     for what in ("runs", "types", "operators", "differing", "no answer", "refused", "elements", "planted", "found"):
@@ -94,24 +96,28 @@ def report(args, counts, bad):
     missed = planted.missed(counts)
     if missed:
         print("planted and not found: %s" % ", ".join(missed))
-    print("special values: %d models, %d wrong" % (args.count, bad))
-    return 1 if bad or missed or not args.count else 0
+    print("special values: %d models, %d wrong" % (models, bad))
+    return 1 if bad or missed or not models else 0
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--count", type=int)
     parser.add_argument("--keep")
     args = parser.parse_args()
     with_onnx("onnxruntime")
+    first = args.first or 0
+    seeds = list(range(first, first + (COUNT if args.count is None else args.count)))
+    if args.first is None and args.count is None:
+        seeds += SHOWN
     from ours import Ours
     counts = collections.defaultdict(collections.Counter)
     bad = 0
     with tempfile.TemporaryDirectory() as temporary:
         ours = Ours(args.program, args.keep or temporary)
-        for seed in range(args.first, args.first + args.count):
+        for seed in seeds:
             wrong, operators = judge(seed, ours, counts)
             bad += bool(wrong)
             if wrong:
@@ -122,7 +128,7 @@ def main():
                 for why, ways in said.items():
                     print("   %s: %s" % (" ".join(ways), why), flush=True)
         ours.close()
-    return report(args, counts, bad)
+    return report(len(seeds), counts, bad)
 
 
 if __name__ == "__main__":

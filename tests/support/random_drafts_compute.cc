@@ -87,20 +87,37 @@ Draft rnn(RandomNode& out, Random& random) {
   return draft;
 }
 
+/// Adds the extents of a window along a dim; it may be longer than the source, and have an element in each place.
+void add_window(Random& random, PoolingAttributes& a, int64_t extent) {
+  for (;;) {
+    const int64_t kernel = random.between(1, 4), dilation = random.one_in(3) ? random.between(1, 4) : 1;
+    const int64_t reach = (kernel - 1) * dilation + 1, stride = random.between(1, 3);
+    const int64_t begin = random.between(0, reach - 1), end = random.between(0, reach - 1);
+    bool fits = extent + begin + end >= reach;
+    for (int64_t first = -begin; fits && first + reach <= extent + end; first += stride) {
+      fits = false;
+      for (int64_t k = 0; k < kernel; ++k) {
+        const int64_t at = first + k * dilation;
+        fits = fits || (at >= 0 && at < extent);
+      }
+    }
+    if (!fits) continue;
+    a.kernel.push_back(kernel);
+    a.strides.push_back(stride);
+    a.dilations.push_back(dilation);
+    a.pads_begin.push_back(begin);
+    a.pads_end.push_back(end);
+    return;
+  }
+}
+
 Draft pooling(RandomNode& out, Random& random, DType dtype) {
   PoolingAttributes a;
   a.algorithm = static_cast<PoolingAlgorithm>(random.between(0, 2));
   const Dims src = random_data_dims(random);
   out.options.terms = 60;
   if (random.one_in(4)) return {a, {random_source(out, src, dtype)}};  // global
-  for (int d = 2; d < src.size(); ++d) {
-    const int64_t kernel = random.between(1, std::min<int64_t>(3, src[d]));
-    a.kernel.push_back(kernel);
-    a.strides.push_back(random.between(1, 2));
-    a.dilations.push_back(kernel == 2 && src[d] > 2 && random.one_in(4) ? 2 : 1);
-    a.pads_begin.push_back(random.between(0, kernel - 1));
-    a.pads_end.push_back(random.between(0, (kernel - 1) / 2));
-  }
+  for (int d = 2; d < src.size(); ++d) add_window(random, a, src[d]);
   return {a, {random_source(out, src, dtype)}};
 }
 

@@ -65,6 +65,29 @@ TEST(OneDnnForward, Gather) { check_kind(Kind::gather, Pass::forward_inference, 
 TEST(OneDnnForward, Array) { check_kind(Kind::array, Pass::forward_inference, 80, 26); }
 TEST(OneDnnForward, Rnn) { check_kind(Kind::rnn, Pass::forward_inference, 30, 25); }
 
+/// Averages that the library refuses because windows step over the source; and windows without any element, of whose
+/// maximum it makes the least number.
+TEST(OneDnnForward, PoolingOfFewElements) {
+  using graph::PoolingAlgorithm;
+  Random random(27);
+  NodeCheck check(random);
+  for (const DType dtype : {DType::f32, DType::u8}) {
+    for (const auto algorithm : {PoolingAlgorithm::average_exclude_padding, PoolingAlgorithm::max}) {
+      for (const Dims& dims : {Dims{2, 17, 1, 3}, Dims{2, 16, 2, 2, 1}, Dims{1, 5, 2}}) {
+        const int spatial = dims.size() - 2;
+        graph::PoolingAttributes a{.algorithm = algorithm, .kernel = Dims(spatial, 3), .dilations = Dims(spatial, 1)};
+        a.dilations[0] = 3;
+        a.pads_begin = a.pads_end = Dims(spatial, 2);
+        a.pads_begin[0] = a.pads_end[0] = 4;
+        graph::Graph g;
+        g.pooling(g.input("x", dims, dtype), a);
+        check.check(g, 0, {});
+      }
+    }
+  }
+  EXPECT_TRUE(check.counts().at("pooling forward_inference").names.contains("relayout:reference"));
+}
+
 TEST(OneDnnTypes, ConvolutionBf16) { check_kind(Kind::convolution, Pass::forward_inference, 8, 51, DType::bf16); }
 TEST(OneDnnTypes, ConvolutionU8) { check_kind(Kind::convolution, Pass::forward_inference, 8, 52, DType::u8); }
 TEST(OneDnnTypes, ConvolutionS8) { check_kind(Kind::convolution, Pass::forward_inference, 6, 53, DType::s8); }

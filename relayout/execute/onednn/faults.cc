@@ -110,6 +110,7 @@ bool forgets_nan(const graph::EltwiseAttributes& attributes) {
     case EltwiseAlgorithm::exp:
     case EltwiseAlgorithm::exp_dst:
     case EltwiseAlgorithm::log: return true;
+    case EltwiseAlgorithm::pow: return attributes.beta == 0.5;  // it takes a square root, also of minus infinity
     default: return false;
   }
 }

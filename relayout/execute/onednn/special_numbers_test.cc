@@ -82,5 +82,17 @@ TEST(OwnSpecialNumbers, Eltwise) {
   }
 }
 
+/// Powers for which libraries have short cuts.
+TEST(OwnSpecialNumbers, Powers) {
+  Random random(23);
+  NodeCheck check(random);
+  for (const double power : {0.5, -0.5, 1.0, -1.0, 2.0, 3.0, -2.0, 1.5, 0.0}) {
+    SCOPED_TRACE(power);
+    graph::Graph graph;
+    graph.eltwise(graph.input("x", {2, 19, 5, 3}), {EltwiseAlgorithm::pow, 1, power});
+    check.check(graph, 0, {.low = -4, .high = 4, .relative = 1e-4, .special = true});
+  }
+}
+
 }  // namespace
 }  // namespace relayout::execute

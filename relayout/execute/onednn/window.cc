@@ -1,4 +1,6 @@
 // Primitives that compute each element from a window of the source: pooling, resampling, LRN.
+#include <algorithm>
+
 #include "relayout/execute/onednn/primitive.h"
 #include "relayout/execute/own/resampling_positions.h"
 #include "relayout/graph/ir/ops.h"
@@ -12,6 +14,18 @@ dnnl::algorithm pooling_algorithm(graph::PoolingAlgorithm algorithm) {
     case graph::PoolingAlgorithm::average_exclude_padding: return dnnl::algorithm::pooling_avg_exclude_padding;
     default: return dnnl::algorithm::pooling_max;
   }
+}
+
+/// The attributes without what changes no result, by which the library refuses averages without padding, and kernels
+/// that know no dilation are left out: the dilation of a kernel of one point, and padding that no window reaches.
+graph::PoolingAttributes least_window(const graph::PoolingAttributes& attributes, const Dims& src, const Dims& dst) {
+  graph::PoolingAttributes out = filled(attributes, src);
+  for (int d = 0; d < out.kernel.size(); ++d) {
+    if (out.kernel[d] == 1) out.dilations[d] = 1;
+    const int64_t reached = (dst[d + 2] - 1) * out.strides[d] + (out.kernel[d] - 1) * out.dilations[d] + 1;
+    out.pads_end[d] = std::clamp<int64_t>(reached - out.pads_begin[d] - src[d + 2], 0, out.pads_end[d]);
+  }
+  return out;
 }
 
 /// Whether these attributes map places of the destination to places of the source as oneDNN does (its default), in
@@ -31,7 +45,8 @@ bool as_half_pixel(const graph::ResamplingAttributes& attributes, const Dims& sr
 Found create_pooling(const Request& r) {
   const bool forward = r.node.forward();
   const graph::PoolingAttributes a =
-      filled(r.node.as<graph::PoolingAttributes>(), forward ? r.src_dims(0) : r.dst_dims(0));
+      least_window(r.node.as<graph::PoolingAttributes>(), forward ? r.src_dims(0) : r.dst_dims(0),
+                   forward ? r.dst_dims(0) : r.src_dims(0));
   const dnnl::algorithm algorithm = pooling_algorithm(a.algorithm);
   const dnnl::memory::dims strides = dims_of(a.strides), kernel = dims_of(a.kernel),
                            dilations = dims_of(a.dilations, -1), begin = dims_of(a.pads_begin),

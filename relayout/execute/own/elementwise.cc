@@ -49,6 +49,7 @@ class ProgramMaker {
   void add(const graph::EltwiseAttributes& a, const std::vector<int>& src) {
     auto function = lanes<T>().of(a.algorithm);
     if (a.algorithm == EltwiseAlgorithm::pow && a.beta == -1) function = lanes<T>().reciprocal;
+    if (a.algorithm == EltwiseAlgorithm::pow && a.beta == 0.5) function = lanes<T>().root;
     const int x = value(src[0]);
     append({function, {x, x}, static_cast<T>(a.alpha), static_cast<T>(a.beta)});
   }

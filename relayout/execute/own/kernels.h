@@ -49,6 +49,9 @@ std::unique_ptr<graph::Executable> make_matmul(const OwnRequest& request);
 std::unique_ptr<graph::Executable> make_gru(const OwnRequest& request);
 /// rnn, backward: f32, an lstm with a projection to more channels than the cell has, any layouts. Slow: a reference.
 std::unique_ptr<graph::Executable> make_projected_lstm(const OwnRequest& request);
+/// pooling, forward and backward: averages without padding whose windows step over the whole source along a dim, so
+/// that one of their elements at most lies in it, which the library refuses; any types and layouts. Slow: a reference.
+std::unique_ptr<graph::Executable> make_sparse_average(const OwnRequest& request);
 /// shuffle, concat, reshape, transpose, slice, broadcast, pad, reorder.
 std::unique_ptr<graph::Executable> make_moves(const OwnRequest& request);
 

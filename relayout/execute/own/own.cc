@@ -26,7 +26,6 @@ struct OwnKernel {
 
 /// Whether it is a maximum or minimum, of which the backend's kernels lose some.
 bool is_extreme(const Node& node) {
-  if (node.kind == Kind::pooling) return true;
   const graph::ReductionAlgorithm algorithm = node.as<graph::ReductionAttributes>().algorithm;
   return algorithm == graph::ReductionAlgorithm::max || algorithm == graph::ReductionAlgorithm::min;
 }
@@ -51,6 +50,9 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
       return OwnKernel{"relayout:reference", make_projected_lstm, true};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::pooling:
+      if (!node.as<graph::PoolingAttributes>().kernel.empty())
+        return OwnKernel{"relayout:reference", make_sparse_average, true};
+      return OwnKernel{"relayout:reduction", make_reduction};
     case Kind::reduction: return OwnKernel{"relayout:reduction", make_reduction, !is_extreme(node)};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
     case Kind::binary: return OwnKernel{"relayout:binary", make_elementwise};

@@ -128,6 +128,13 @@ int64_t elements_of(const Dims& dims) {
   return *count;
 }
 
+Dims joined(const Dims& dims, int axis) {
+  Dims out, tail;
+  for (int d = 0; d < dims.size(); ++d) (d < axis ? out : tail).push_back(dims[d]);
+  out.push_back(elements_of(tail));
+  return out;
+}
+
 void throw_too_many_bytes(const std::string& what, const Dims& dims, DType dtype) {
   throw_too_many(what + ": ", dims, dims, "elements of " + std::string(name(dtype)) + " overflow 64 bits of bytes");
 }

@@ -158,6 +158,8 @@ const Node* maker(const Import& model, TensorId tensor, Kind kind);
 Value reshape(Op& op, const Value& value, const Dims& dims);
 /// The value with dims of extent 1 put before its own, so that it has `rank` dims.
 Value with_rank(Op& op, const Value& value, int rank);
+/// The value with all its spatial dims as one, if it has more than the three that primitives take.
+Value few_dims(Op& op, const Value& value);
 Value transpose(Op& op, const Value& value, std::vector<int> order);
 /// The indices that SliceAttributes describes.
 Value slice(Op& op, const Value& value, const SliceAttributes& range);
@@ -217,6 +219,8 @@ std::optional<std::vector<Value>> fold_node(Op& op, Kind kind, const NodeAttribu
 void charge(Import& model, DType dtype, const Dims& dims);
 Dims row_major_strides(const Dims& dims);
 int64_t elements_of(const Dims& dims);
+/// The dims with those from `axis` on joined to one.
+Dims joined(const Dims& dims, int axis);
 /// Throws Error{overflow}: `what` has so many elements of the type that their bytes do not fit 63 bits; names the
 /// largest dim.
 [[noreturn]] void throw_too_many_bytes(const std::string& what, const Dims& dims, DType dtype);

@@ -114,8 +114,6 @@ void power(Op& op) {
     op.set(0, number_constant(src.dims, std::array{std::pow(numbers_of(src).front(), beta)}, src.dtype));
   } else if (beta == 2) {
     apply(op, Algorithm::square);
-  } else if (beta == 0.5) {
-    apply(op, Algorithm::sqrt);
   } else {
     apply(op, Algorithm::pow, 1, beta);
   }

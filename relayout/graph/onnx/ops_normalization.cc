@@ -14,14 +14,6 @@ Value by_channel(Op& op, const Value& value, int rank) {
   return reshape(op, value, dims);
 }
 
-/// The dims with those from `axis` on joined to one.
-Dims joined(const Dims& dims, int axis) {
-  Dims out, tail;
-  for (int d = 0; d < dims.size(); ++d) (d < axis ? out : tail).push_back(dims[d]);
-  out.push_back(elements_of(tail));
-  return out;
-}
-
 void batch_normalization(Op& op) {
   const Value& src = op.input(0);
   if (src.rank() < 2) op.corrupt("a source of dims " + join(src.dims, "x"));
@@ -32,12 +24,12 @@ void batch_normalization(Op& op) {
   const NormalizationAttributes attributes{.epsilon = op.number("epsilon", 1e-5)};
   const bool training = op.model.graph.pass == Pass::forward_training;
   if (!training && op.integer("training_mode", 0) != 0) throw NotExpressible{"training mode in an inference graph"};
-  std::vector<Value> operands = {src, op.input(1), op.input(2)};
+  std::vector<Value> operands = {few_dims(op, src), op.input(1), op.input(2)};
   if (!training) {
     operands.push_back(op.input(3));
     operands.push_back(op.input(4));
   }
-  op.set(0, op.add(Kind::batch_normalization, attributes, operands, training ? 3 : 1).front());
+  op.set(0, reshape(op, op.add(Kind::batch_normalization, attributes, operands, training ? 3 : 1).front(), src.dims));
 }
 
 void instance_normalization(Op& op) {
@@ -123,12 +115,10 @@ void lrn(Op& op) {
   if (size < 1) op.corrupt("size " + std::to_string(size));
   // An even window cannot be centred, and implementations disagree on which side has one channel fewer.
   if (size % 2 == 0) throw NotExpressible{"an even size, " + std::to_string(size)};
-  op.set(0, op.add(Kind::lrn,
-                   LrnAttributes{.size = size,
-                                 .alpha = op.number("alpha", 1e-4),
-                                 .beta = op.number("beta", 0.75),
-                                 .k = op.number("bias", 1)},
-                   {op.input(0)}));
+  const LrnAttributes attributes{
+      .size = size, .alpha = op.number("alpha", 1e-4), .beta = op.number("beta", 0.75), .k = op.number("bias", 1)};
+  const Value& src = op.input(0);
+  op.set(0, reshape(op, op.add(Kind::lrn, attributes, {few_dims(op, src)}), src.dims));
 }
 
 /// Before opset 13, softmax is over all dims from the axis on together.

@@ -73,11 +73,14 @@ TEST(OnnxMatMul, RanksAreBroadcast) {
 }
 
 TEST(OnnxNormalization, Batch) {
-  Net net(9);
-  net.input("x", {1, 2, 2}).constant("s", {2}, {2, 3}).constant("b", {2}, {1, -1}).constant("m", {2}, {1, 2});
-  net.constant("v", {2}, {4, 9}).node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}, {{"epsilon", 0.0}});
-  net.output("y");
-  expect_near(run(net, {{3, 5, 2, 8}})[0], {3, 5, -1, 5});
+  for (const Integers& dims : {Integers{1, 2, 2}, Integers{1, 2, 1, 2, 1, 1, 1}}) {
+    Net net(9);
+    net.input("x", dims).constant("s", {2}, {2, 3}).constant("b", {2}, {1, -1}).constant("m", {2}, {1, 2});
+    net.constant("v", {2}, {4, 9}).node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}, {{"epsilon", 0.0}});
+    net.output("y");
+    expect_near(run(net, {{3, 5, 2, 8}})[0], {3, 5, -1, 5});
+    EXPECT_EQ(dims_of(import(net)), Dims(std::span<const int64_t>(dims)));
+  }
 }
 
 TEST(OnnxNormalization, InstanceAndLayer) {
@@ -103,6 +106,9 @@ TEST(OnnxNormalization, Lrn) {
     expected.push_back(x[static_cast<std::size_t>(c)] / std::sqrt(2 + static_cast<double>(0.3f) / 3 * sum));
   }
   expect_near(run(net, {x})[0], expected);
+  net = one("LRN", {1, 5, 1, 1, 1, 1, 1}, {{"size", int64_t{3}}, {"alpha", 0.3}, {"beta", 0.5}, {"bias", 2.0}});
+  expect_near(run(net, {x})[0], expected);
+  EXPECT_EQ(dims_of(import(net)), (Dims{1, 5, 1, 1, 1, 1, 1}));
   Net even = one("LRN", {1, 5, 1}, {{"size", int64_t{4}}});
   EXPECT_EQ(import(even).warnings.size(), 1u);
 }

@@ -43,15 +43,17 @@ void check_source(const Op& op, const Value& src) {
   if (src.rank() > 5) throw NotExpressible{"more than 3 spatial dims"};
 }
 
+/// Halves are rounded towards 0, as ONNX Runtime does for negative ones.
 void split_padding(int64_t total, bool more_at_end, int64_t* begin, int64_t* end) {
-  *begin = more_at_end ? total / 2 : total - total / 2;
+  *begin = (more_at_end ? total : total + 1) / 2;
   *end = total - *begin;
 }
 
 bool is_same(const std::string& auto_pad) { return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER"; }
 
-/// The strides, dilations and pads of a node whose kernel has these extents.
-SpatialWindow window_of(const Op& op, const Value& src, const Dims& kernel) {
+/// The strides, dilations and pads of a node whose kernel has these extents. If `cuts`, pads may be negative: where
+/// auto_pad is SAME and a stride is longer than the kernel, as many elements are left out at both ends.
+SpatialWindow window_of(const Op& op, const Value& src, const Dims& kernel, bool cuts = false) {
   const int count = kernel.size();
   SpatialWindow window{.kernel = kernel,
                        .strides = list_of(op, "strides", count, 1, 1),
@@ -63,8 +65,8 @@ SpatialWindow window_of(const Op& op, const Value& src, const Dims& kernel) {
     if (is_same(auto_pad)) {
       const int64_t extent = spatial_extent(op, src, d);
       const int64_t out = ceil_div(extent, window.strides[d]);
-      const int64_t total = std::max<int64_t>((out - 1) * window.strides[d] + reach(window, d) - extent, 0);
-      split_padding(total, auto_pad == "SAME_UPPER", &begin, &end);
+      const int64_t total = (out - 1) * window.strides[d] + reach(window, d) - extent;
+      if (total > 0 || cuts) split_padding(total, auto_pad == "SAME_UPPER", &begin, &end);
     } else if (auto_pad == "NOTSET" || auto_pad.empty()) {
       begin = pads[d];
       end = pads[d + count];
@@ -174,17 +176,41 @@ void conv_transpose(Op& op) {
   op.set(0, op.add(Kind::deconvolution, attributes, {src, turned, bias ? *bias : Value{}}));
 }
 
-/// With ceil_mode the last window may reach beyond the padded source. If so, adds as much to the padding at the end and
-/// returns true. A window that would lie wholly in the padding at the end is left out.
-bool round_up(const Op& op, const Value& src, SpatialWindow* window) {
+SpatialWindow pooling_window(const Op& op) {
+  const Value& src = op.input(0);
+  check_source(op, src);
+  if (!op.find("kernel_shape")) op.corrupt("kernel_shape is missing");
+  return window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1), true);
+}
+
+/// The source without the elements that negative pads leave out; these pads become 0.
+Value without_cuts(Op& op, const Value& src, SpatialWindow* window) {
+  SliceAttributes kept{.starts = Dims(src.rank(), 0), .stops = src.dims, .steps = Dims(src.rank(), 1)};
+  for (int d = 0; d < window->kernel.size(); ++d) {
+    kept.starts[d + 2] = -std::min<int64_t>(window->pads_begin[d], 0);
+    kept.stops[d + 2] += std::min<int64_t>(window->pads_end[d], 0);
+    window->pads_begin[d] = std::max<int64_t>(window->pads_begin[d], 0);
+    window->pads_end[d] = std::max<int64_t>(window->pads_end[d], 0);
+  }
+  return slice(op, src, kept);
+}
+
+/// Whether a last window reaches beyond the padded source, as one may with ceil_mode; the padding at the end becomes as
+/// long as the windows need. A window that would lie wholly in the padding at the end is left out. ONNX's inference of
+/// dims and ONNX Runtime round quotients towards 0, also negative ones, so that a window which is longer than the
+/// padded source is one window of what there is, if a stride is longer than what it lacks.
+bool reaches_out(const Op& op, const Value& src, bool ceil_mode, SpatialWindow* window) {
   bool any = false;
   for (int d = 0; d < window->kernel.size(); ++d) {
-    const int64_t extent = spatial_extent(op, src, d);
+    const int64_t extent = spatial_extent(op, src, d), stride = window->strides[d];
     const int64_t room = extent + window->pads_begin[d] + window->pads_end[d] - reach(*window, d);
-    if (room < 0) op.corrupt("a window of " + std::to_string(reach(*window, d)) + " over " + std::to_string(extent));
-    int64_t last = ceil_div(room, window->strides[d]);
-    if (last * window->strides[d] >= extent + window->pads_begin[d]) --last;
-    const int64_t extra = last * window->strides[d] - room;
+    int64_t last = (room + (ceil_mode ? stride - 1 : 0)) / stride;
+    if (room < 0 && last < 0) {
+      op.corrupt("a window of " + std::to_string(reach(*window, d)) + " over " + std::to_string(extent));
+    }
+    if (room >= 0 && !ceil_mode) continue;
+    if (last * stride >= extent + window->pads_begin[d]) --last;
+    const int64_t extra = last * stride - room;
     window->pads_end[d] = std::max<int64_t>(window->pads_end[d] + extra, 0);
     any = any || extra > 0;
   }
@@ -226,13 +252,11 @@ Value uncounted_factor(Op& op, const Value& src, const Value& dst, const Spatial
 }
 
 void pool(Op& op, PoolingAlgorithm algorithm) {
-  const Value& src = op.input(0);
-  check_source(op, src);
   if (op.wanted(1)) throw NotExpressible{"the indices of maxima are read"};
-  if (!op.find("kernel_shape")) op.corrupt("kernel_shape is missing");
-  SpatialWindow window = window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1));
+  SpatialWindow window = pooling_window(op);
+  const Value src = without_cuts(op, op.input(0), &window);
   const Dims pads_end = window.pads_end;
-  const bool sticks_out = op.integer("ceil_mode", 0) != 0 && round_up(op, src, &window);
+  const bool sticks_out = reaches_out(op, src, op.integer("ceil_mode", 0) != 0, &window);
   Value out = pooled(op, src, window, algorithm);
   if (sticks_out && algorithm == PoolingAlgorithm::average_include_padding) {
     out = binary(op, out, uncounted_factor(op, src, out, window, pads_end), BinaryAlgorithm::mul);
@@ -242,12 +266,10 @@ void pool(Op& op, PoolingAlgorithm algorithm) {
 
 /// The sum of the p-th powers of magnitudes in a window, to the power of 1 / p.
 void lp_pool(Op& op) {
-  const Value& src = op.input(0);
-  check_source(op, src);
-  if (!op.find("kernel_shape")) op.corrupt("kernel_shape is missing");
   const auto p = static_cast<double>(op.integer("p", 2));
-  SpatialWindow window = window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1));
-  if (op.integer("ceil_mode", 0) != 0) round_up(op, src, &window);
+  SpatialWindow window = pooling_window(op);
+  const Value src = without_cuts(op, op.input(0), &window);
+  reaches_out(op, src, op.integer("ceil_mode", 0) != 0, &window);
   const Value magnitudes = eltwise(op, src, EltwiseAlgorithm::abs);
   const Value powers = p == 1 ? magnitudes : eltwise(op, magnitudes, EltwiseAlgorithm::pow, 1, p);
   const Value mean = pooled(op, powers, window, PoolingAlgorithm::average_include_padding);
@@ -263,8 +285,12 @@ void average_pool(Op& op) {
 }
 
 void global_pool(Op& op, PoolingAlgorithm algorithm) {
-  check_source(op, op.input(0));
-  op.set(0, op.add(Kind::pooling, PoolingAttributes{.algorithm = algorithm}, {op.input(0)}));
+  const Value& src = op.input(0);
+  if (src.rank() < 3) op.corrupt("a source of dims " + join(src.dims, "x"));
+  Dims dims(src.rank(), 1);
+  dims[0] = src.dims[0];
+  dims[1] = src.dims[1];
+  op.set(0, reshape(op, op.add(Kind::pooling, PoolingAttributes{.algorithm = algorithm}, {few_dims(op, src)}), dims));
 }
 
 void global_average_pool(Op& op) { global_pool(op, PoolingAlgorithm::average_exclude_padding); }

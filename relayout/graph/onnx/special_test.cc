@@ -53,6 +53,11 @@ TEST(OnnxSpecial, DivisionByNumbersWhoseReciprocalIsNone) {
   expect_same(of_scalar("Div", {1, 0, kNaN}, 0), {kInfinity, kNaN, kNaN});
 }
 
+TEST(OnnxSpecial, APowerOfAHalfIsNoSquareRoot) {
+  expect_same(of_scalar("Pow", {-kInfinity, -0.0, kInfinity, kNaN, -1, 4}, 0.5),
+              {kInfinity, 0, kInfinity, kNaN, kNaN, 2});
+}
+
 TEST(OnnxSpecial, ThresholdedReluOfNaNIsZero) {
   expect_same(run(one("ThresholdedRelu", {4}), {{kNaN, kInfinity, -kInfinity, 1}})[0], {0, kInfinity, 0, 0});
 }

@@ -54,6 +54,10 @@ Value reshape(Op& op, const Value& value, const Dims& dims) {
   return op.add(Kind::reshape, ReshapeAttributes{dims}, {value});
 }
 
+Value few_dims(Op& op, const Value& value) {
+  return value.rank() <= 5 ? value : reshape(op, value, joined(value.dims, 2));
+}
+
 Value with_rank(Op& op, const Value& value, int rank) {
   Dims dims = value.dims;
   while (dims.size() < rank) dims.insert(0, 1);

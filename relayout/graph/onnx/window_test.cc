@@ -115,6 +115,34 @@ TEST(OnnxPool, CeilModeAndPadding) {
       {2, 4});
 }
 
+/// Forms in which the specification says little: the values are those of ONNX Runtime.
+TEST(OnnxPool, WindowsThatDoNotFit) {
+  const auto attributes = [](int64_t kernel, int64_t stride, int64_t ceil_mode,
+                             const std::string& auto_pad = "NOTSET") {
+    return std::vector<Attribute>{{"kernel_shape", Integers{kernel}},
+                                  {"strides", Integers{stride}},
+                                  {"ceil_mode", ceil_mode},
+                                  {"auto_pad", auto_pad}};
+  };
+  const auto pooled = [](const std::string& operation, int64_t extent, const std::vector<Attribute>& how) {
+    return run(one(operation, {1, 1, extent}, how), {counted(extent)})[0];
+  };
+  // A kernel of 4 over 3 elements: less than a stride is missing.
+  expect_near(pooled("MaxPool", 3, attributes(4, 2, 1)), {3});
+  expect_near(pooled("AveragePool", 3, attributes(4, 2, 0)), {2});
+  expect_near(pooled("MaxPool", 3, attributes(5, 2, 1)), {3});
+  EXPECT_THROW(import(one("MaxPool", {1, 1, 3}, attributes(5, 2, 0))), Error);
+  // Of 7 elements, two windows of 1, 4 apart, are in the middle; and where the sum of pads is odd, not quite.
+  expect_near(pooled("AveragePool", 7, attributes(1, 4, 0, "SAME_UPPER")), {2, 6});
+  expect_near(pooled("AveragePool", 7, attributes(1, 4, 0, "SAME_LOWER")), {1, 5});
+  expect_near(pooled("MaxPool", 4, attributes(1, 2, 0, "SAME_UPPER")), {1, 3});
+}
+
+TEST(OnnxPool, GlobalOfManyDims) {
+  expect_near(run(one("GlobalAveragePool", {1, 2, 1, 2, 1, 2}), {counted(8)})[0], {2.5, 6.5});
+  EXPECT_EQ(dims_of(import(one("GlobalMaxPool", {1, 2, 1, 2, 1, 2}))), (Dims{1, 2, 1, 1, 1, 1}));
+}
+
 TEST(OnnxPool, GlobalAndIndices) {
   expect_near(run(one("GlobalAveragePool", {1, 2, 2, 2}), {counted(8)})[0], {2.5, 6.5});
   expect_near(run(one("GlobalMaxPool", {1, 2, 2, 2}), {counted(8)})[0], {4, 8});

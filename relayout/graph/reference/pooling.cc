@@ -116,12 +116,16 @@ void pooling(const Evaluation& e) {
                     "the forward source",
                 "hint_src", "absent", "the source of the hint");
   }
+  // Of no elements the largest is NaN, as in ONNX's reference, or the least integer.
+  using Limits = std::numeric_limits<double>;
+  const double nothing =
+      forward && is_floating(e.graph.tensor(e.node.dst[0]).dtype) ? Limits::quiet_NaN() : Limits::lowest();
   each_point(src, dst, w.dst, [&](int64_t plane, int64_t i, const std::array<int64_t, 3>& at) {
     if (max) {
       const double* values = (forward ? e.in(0) : e.hint_src[0]->data()) + plane;
       const int64_t best = largest(w, at, values, a.kernel.empty());
       if (forward) {
-        e.out(0)[i] = best < 0 ? std::numeric_limits<float>::lowest() : values[best];
+        e.out(0)[i] = best < 0 ? nothing : values[best];
       } else if (best >= 0) {
         e.out(0)[plane + best] += e.in(0)[i];
       }

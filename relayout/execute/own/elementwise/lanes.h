@@ -27,6 +27,8 @@ struct LaneTable {
   LaneFunction<T> prelu = nullptr;
   /// alpha / src[0]: EltwiseAlgorithm::pow to the power of -1.
   LaneFunction<T> reciprocal = nullptr;
+  /// alpha * src[0]^0.5: EltwiseAlgorithm::pow to that power. Of minus infinity it is infinity, and no square root.
+  LaneFunction<T> root = nullptr;
   /// Whether one of n values is at most `limit`.
   bool (*any_at_most)(const T* values, int64_t n, T limit) = nullptr;
   /// Whether all of n values are below `limit`, and none is NaN.

@@ -149,6 +149,7 @@ void add_eltwise(LaneTable<T>& out) {
   out.of(A::logical_not) = unary<T, F::logical_not>;
   out.of(A::bitwise_not) = unary<T, F::bitwise_not>;
   out.reciprocal = unary<T, F::reciprocal>;
+  out.root = unary<T, F::pow>;
 }
 
 template <typename T>

@@ -108,6 +108,9 @@ RELAYOUT_UNARY(Ceil, hn::Ceil(x));
 RELAYOUT_UNARY(Trunc, hn::Trunc(x));
 RELAYOUT_UNARY(LogicalNot, hn::IfThenElseZero(hn::Eq(x, set(0)), set(1)));
 RELAYOUT_UNARY(Reciprocal, hn::Div(alpha, x));
+/// -0 + 0 is 0, as (-0)^0.5 is.
+RELAYOUT_UNARY(Root, hn::Mul(alpha, hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(D()))), hn::Inf(D()),
+                                                   hn::Sqrt(hn::Add(x, set(0))))));
 #undef RELAYOUT_UNARY
 
 // Functions of two sources.
@@ -219,6 +222,7 @@ LaneTable<float> make_table() {
   out.of(A::trunc) = run<Trunc>;
   out.of(A::logical_not) = run<LogicalNot>;
   out.reciprocal = run<Reciprocal>;
+  out.root = run<Root>;
   out.of(B::add) = run<AddOf>;
   out.of(B::sub) = run<SubOf>;
   out.of(B::mul) = run<MulOf>;
