@@ -6,43 +6,11 @@
 
 #include "relayout/core/error.h"
 #include "relayout/solve/assign.h"
+#include "tests/certificates/listed.h"
 #include "tests/support/layout_problems.h"
 
 namespace relayout::tools::proof {
 namespace {
-
-Problem problem_of(const solve::LayoutProblem& problem) {
-  Problem out;
-  for (const solve::ProblemTensor& tensor : problem.tensors) out.tensors.push_back({tensor.placements, tensor.reorder});
-  for (const solve::ProblemOperation& operation : problem.operations) {
-    Operation& op = out.operations.emplace_back(Operation{operation.src, operation.dst, operation.hint, {}});
-    for (const solve::ProblemChoice& choice : operation.choices) {
-      op.choices.push_back({choice.cost, choice.src, choice.dst, choice.with_hint});
-    }
-  }
-  return out;
-}
-
-Chosen chosen_of(const solve::Assignment& assignment) {
-  Chosen out{assignment.choice, {}};
-  for (std::size_t t = 0; t < assignment.reorders.size(); ++t) {
-    for (const auto& [from, to] : assignment.reorders[t]) out.reorders.push_back({static_cast<int>(t), from, to});
-  }
-  return out;
-}
-
-Certificate certificate_of(const solve::LayoutProblem& problem, const solve::Certificate& certificate) {
-  const solve::EncodedProblem encoded = solve::encode(problem);
-  Certificate out;
-  for (const auto& clique : certificate.cliques) {
-    out.cliques.push_back({clique.scope, {}});
-    for (int table : clique.tables) out.cliques.back().tables.push_back(encoded.of[static_cast<std::size_t>(table)]);
-  }
-  for (const auto& message : certificate.messages) {
-    out.messages.push_back({message.from, message.to, message.table.scope, message.table.values});
-  }
-  return out;
-}
 
 void expect_near(double a, double b, uint64_t seed) { EXPECT_NEAR(a, b, 1e-9 * std::max(1., std::abs(b))) << seed; }
 

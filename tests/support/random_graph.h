@@ -2,6 +2,8 @@
 //
 //     RandomGraph random(seed, 6);              // values in random.values, one a graph input
 //     evaluate(random.graph, random.values);
+//
+// Those of inference have many products and elementwise nodes behind each other, which fuse() merges.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +20,15 @@ inline int64_t elements(const Graph& graph, TensorId t) { return checked_product
 /// A graph of at most `nodes` nodes over tensors of one floating type. Tensors that grow large are not read again.
 class RandomGraph {
  public:
-  explicit RandomGraph(unsigned seed, int nodes, DType dtype = DType::f64) : rng_(seed), dtype_(dtype) {
-    graph.pass = Pass::forward_training;
+  explicit RandomGraph(unsigned seed, int nodes, DType dtype = DType::f64, Pass pass = Pass::forward_training)
+      : rng_(seed), dtype_(dtype) {
+    graph.pass = pass;
     pool_.push_back(input({pick(1, 2), 2 * pick(1, 2), pick(2, 4), pick(2, 4)}));
     for (int i = 0; i < nodes; ++i) {
-      const auto kind = static_cast<std::size_t>(pick(0, std::ssize(kOperations) - 1));
-      const TensorId x = pool_[static_cast<std::size_t>(pick(0, std::ssize(pool_) - 1))];
+      const bool merges = inference() && toss();
+      const auto kind = static_cast<std::size_t>(merges ? kMerged[pick(0, std::ssize(kMerged) - 1)]
+                                                        : pick(0, std::ssize(kOperations) - 1));
+      const TensorId x = merges ? pool_.back() : pool_[static_cast<std::size_t>(pick(0, std::ssize(pool_) - 1))];
       if (elements(graph, x) > 200) continue;
       pool_.push_back((this->*kOperations[kind])(x));
       used[kind] = true;
@@ -40,6 +45,9 @@ class RandomGraph {
   std::vector<bool> used = std::vector<bool>(kOperations.size(), false);
 
  private:
+  /// Places in kOperations of what fuse() merges: convolution, deconvolution, matmul, eltwise (twice), sum, binary.
+  static constexpr int kMerged[] = {0, 1, 2, 10, 10, 17, 18};
+  bool inference() const { return graph.pass == Pass::forward_inference; }
   int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng_); }
   bool toss() { return pick(0, 1) == 1; }
   const Dims& dims(TensorId t) const { return graph.tensor(t).dims; }
@@ -96,7 +104,7 @@ class RandomGraph {
     const TensorId w = input({1, two, d[2] * d[3], gates, o}), u = input({1, two, hidden, gates, o});
     const TensorId bias = toss() ? input({1, two, cell == RnnCell::lbr_gru ? 4 : gates, o}) : kNone;
     Node node{.kind = Kind::rnn,
-              .pass = Pass::forward_training,
+              .pass = graph.pass,
               .attributes = RnnAttributes{cell, direction},
               .src = {sequence, h, c, w, u, bias, projection}};
     const std::vector<TensorId> dst = graph.add(node, 2);
@@ -111,7 +119,9 @@ class RandomGraph {
   TensorId batch_normalization(TensorId x) {
     const int64_t c = dims(x)[1];
     const TensorId scale = toss() ? input({c}) : kNone, shift = toss() ? input({c}) : kNone;
-    return one(Kind::batch_normalization, NormalizationAttributes{.epsilon = 0.5}, {x, scale, shift});
+    std::vector<TensorId> src = {x, scale, shift};
+    if (inference()) src.insert(src.end(), {input({c}), input({c}, 0.5, 2)});
+    return one(Kind::batch_normalization, NormalizationAttributes{.epsilon = 0.5}, src);
   }
   TensorId layer_normalization(TensorId x) {
     const int axis = static_cast<int>(pick(1, 3));
