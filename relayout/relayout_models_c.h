@@ -15,9 +15,10 @@
  *     if (relayout_model_run(model, &in, 1, &out, 1, NULL) != RELAYOUT_OK) ...
  *
  * The rules of relayout_c.h hold here, too; threads that run one model at the same time wait for each other. The
- * functions are in a shared library of their own, librelayout_models, because what it needs takes long to load:
- * `pkg-config relayout-models`, or relayout::c_models of CMake. It and librelayout have to be of one version. In a
- * build without oneDNN relayout_model_load() is RELAYOUT_UNSUPPORTED and says so; without ONNX only files are.
+ * functions are in a shared library of their own, librelayout_models, so that programs without models need neither
+ * oneDNN nor ONNX: `pkg-config relayout-models`, or relayout::c_models of CMake. It and librelayout have to be of one
+ * version. In a build without oneDNN relayout_model_load() is RELAYOUT_UNSUPPORTED and says so; without ONNX only files
+ * are.
  */
 #ifndef RELAYOUT_RELAYOUT_MODELS_C_H
 #define RELAYOUT_RELAYOUT_MODELS_C_H
