@@ -115,7 +115,8 @@ class Draft:
             results.append(Value(name, shape, helper.tensor_dtype_to_np_dtype(kind.elem_type),
                                  exact and all(s.exact for s in given.values()),
                                  zeros and all(s.zeros for s in given.values()),
-                                 noisy=operator in rules.ADDING or zeros and any(s.noisy for s in given.values())))
+                                 noisy=operator in (*rules.ADDING, "Add", "Sub")
+                                 or any(s.noisy for s in given.values()) and (zeros or operator in ("Mul", "Div"))))
         self.nodes.append(node)
         self.values += results
         return results if outputs > 1 else results[0]

@@ -70,16 +70,14 @@ def resize(node, known, run):
     element's own. Where such an element is infinity or NaN, they give NaN, each for other elements.
 
     A cubic window beyond the border reads the element there several times, by weights of both signs, so that an
-    infinity makes NaN. The sum of the weights does not show this, and the reference is asked.
+    infinity may make NaN, which the sum of the weights does not show (at_border).
     """
     x = known[node.input[0]]
     wide = x.astype("f8")
-    cubic = attributes_of(node).get("mode") == b"cubic"
     places = numpy.argwhere(~numpy.isfinite(wide))
     if not 0 < len(places) <= MOST_PLACES:
         return None
     out = run(numpy.where(numpy.isfinite(wide), wide, 0).astype(x.dtype))[0].astype("f8")
-    whole = run()[0] if cubic else None
     for place in map(tuple, places):
         one = numpy.zeros(x.shape, x.dtype)
         one[place] = 1
@@ -87,9 +85,14 @@ def resize(node, known, run):
         reached = numpy.abs(weights) > 1e-6
         with numpy.errstate(all="ignore"):
             out[reached] += weights[reached] * wide[place]
-        if cubic and any(at in (0, n - 1) for at, n in zip(place[2:], x.shape[2:])):
-            out[reached & numpy.isnan(whole.astype("f8"))] = numpy.nan
     return out.astype(x.dtype)
+
+
+def at_border(node, x):
+    """Whether a cubic resize has infinity or NaN at a border."""
+    places = numpy.argwhere(~numpy.isfinite(x.astype("f8")))
+    ends = ((places == 0) | (places == numpy.array(x.shape) - 1))[:, 2:]
+    return attributes_of(node).get("mode") == b"cubic" and bool(ends.any())
 
 
 def mean_variance_normalization(node, known, _):
@@ -164,6 +167,15 @@ def of_nan(node, given, marked):
 
 
 def not_compared(node, given, marked, values, peers):
+    """As depends(), and what windows beyond the border make of infinity and NaN there."""
+    masks = depends(node, given, marked, values, peers)
+    if node.op_type != "Resize" or masks is True or not at_border(node, given[node.input[0]]):
+        return masks
+    masks = masks or [False]
+    return [masks[0] | ~numpy.isfinite(run(given)[0].astype("f8")) for run in peers[:1]]
+
+
+def depends(node, given, marked, values, peers):
     """A mask of each result of a node: which elements are not compared. `marked` has the masks of its sources, `values`
     what is known of those that nodes made; `peers` are functions that give the node's results for other sources, or
     None.

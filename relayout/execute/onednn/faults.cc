@@ -178,9 +178,8 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
       return graph::is_byte(graph.tensor(node.src[0]).dtype) ||
              (name.find("gemm:") != std::string_view::npos && (reads_whole(graph, node) || has_logistic(node)));
     case Kind::deconvolution:
-      // The bias is added as if the destination were dense, and beyond its end. Post-ops are as for convolution.
-      return any_with_gaps(layouts) || saturates(graph, node, name) ||
-             (name.find("gemm:") != std::string_view::npos && has_logistic(node));
+      // The bias is added as if the destination were dense, and beyond its end. The logistic function of a NaN is 0.
+      return any_with_gaps(layouts) || saturates(graph, node, name) || has_logistic(node);
     case Kind::inner_product: return saturates(graph, node, name);
     case Kind::matmul:
       return saturates(graph, node, name) || (name.starts_with("gemm") && has_short_rows(*layouts.back()));

@@ -173,14 +173,16 @@ std::vector<Layouts> attempts_for(const Graph& graph, const Node& node, const La
   std::vector<Layouts> spellings, out;
   for (int s = 0; s < kSpellingCount; ++s) add(spellings, spelled_as(layouts, static_cast<Spelling>(s)));
   // Equal weights can have different strides. So the library chooses the layout of weights first; then they are tried
-  // with the given strides; at last the library chooses all layouts.
-  for (int open = 0; open < 3; ++open) {
+  // with the given strides; then the library chooses all layouts; at last all but that of the source or the
+  // destination.
+  for (int open = 0; open < 5; ++open) {
     for (const Layouts& spelling : spellings) {
       Layouts attempt = spelling;
       for (std::size_t i = 0; i < layouts.size(); ++i) {
         if (operand(node, i) == kNone || !may_be_any(graph, node, i)) continue;
-        const bool is_data = i == 0 || i == node.src.size();
-        if (open == 2 || (open == 0 && compute_bound(node.kind) && !is_data)) attempt[i].reset();
+        const bool is_src = i == 0, is_dst = i == node.src.size();
+        const bool opens[] = {compute_bound(node.kind) && !is_src && !is_dst, false, true, !is_src, !is_dst};
+        if (opens[open]) attempt[i].reset();
       }
       add(out, std::move(attempt));
     }
@@ -218,8 +220,9 @@ std::optional<OperandDescs> descriptors(const Graph& graph, const Node& node, co
     std::optional<dnnl::memory::desc> desc;
     if (attempt[i]) {
       const std::optional<Layout> layout = whole ? unpadded(*attempt[0]) : presented(graph, node, i, *attempt[i]);
-      // Recurrent layers tell batch and time apart by such strides.
-      if (layout) desc = descriptor(node.kind == Kind::rnn ? *layout : with_plain_strides(*layout), tensor.dtype);
+      // Recurrent layers tell batch and time apart by such strides; products know their formats by them, so they get
+      // each spelling as it is.
+      if (layout) desc = descriptor(compute_bound(node.kind) ? *layout : with_plain_strides(*layout), tensor.dtype);
     } else {
       desc = any_descriptor(tensor.dims, tensor.dtype);
     }

@@ -68,6 +68,24 @@ TEST(OneDnnPostOps, DeconvolutionOfSpecialNumbers) { check_post_ops(Kind::deconv
 TEST(OneDnnPostOps, MatmulOfSpecialNumbers) { check_post_ops(Kind::matmul, 12, 85, true); }
 TEST(OneDnnPostOps, InnerProductOfSpecialNumbers) { check_post_ops(Kind::inner_product, 8, 86, true); }
 
+/// Spellings of one layout differ in the strides of dims of one element: what is offered can be made in all of them.
+TEST(OneDnnPostOps, ProductsOfDimsOfOne) {
+  Random random(90);
+  NodeCheck check(random);
+  for (int round = 0; round < 32; ++round) {
+    const int64_t in = random.of<int64_t>({1, 3, 16}), out = random.of<int64_t>({1, 4, 16});
+    const int64_t width = random.between(1, 2), kernel = random.between(1, 2);
+    graph::Graph g;
+    const TensorId x = g.input("x", {1, in, width}), w = g.input("w", {out, in, kernel}), b = g.input("b", {out});
+    if (round % 2 == 0 && kernel > width) continue;
+    const TensorId y = round % 2 == 0 ? g.convolution(x, w, b) : g.deconvolution(x, w, b);
+    const auto function = random.of({EltwiseAlgorithm::gelu_erf, EltwiseAlgorithm::logistic, EltwiseAlgorithm::tanh});
+    g.output(g.eltwise(y, {function}));
+    graph::fuse(g);
+    check.check(g, 0, {.relative = 1e-4, .special = round % 4 < 2});
+  }
+}
+
 /// Two and three functions behind each other, which share registers and tables in generated code.
 TEST(OneDnnPostOps, FunctionsBehindEachOther) {
   using A = EltwiseAlgorithm;
