@@ -116,7 +116,7 @@ class Draft:
                                  exact and all(s.exact for s in given.values()),
                                  zeros and all(s.zeros for s in given.values()),
                                  noisy=operator in (*rules.ADDING, "Add", "Sub")
-                                 or any(s.noisy for s in given.values()) and (zeros or operator in ("Mul", "Div"))))
+                                 or any(s.noisy for s in given.values())))
         self.nodes.append(node)
         self.values += results
         return results if outputs > 1 else results[0]

@@ -195,6 +195,9 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
       if (name.find("jit") != std::string_view::npos && layouts[0]->dim(1) % kVectorElements != 0) return true;
       return !node.forward() && (layouts[1] != layouts[0] || layouts[2] != layouts[0]);
     case Kind::rnn: return is_faulty_rnn(node, name, layouts);
+    case Kind::reduction:
+      // Elements of a source that repeats along a dim are not all counted.
+      return !layouts[0]->injective();
     case Kind::binary:
       // Comparisons write a whole vector for the tail of a block, even beyond the end of the tensor. Which blocks are
       // concerned depends on the machine.

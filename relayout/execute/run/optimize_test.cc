@@ -202,6 +202,19 @@ TEST_F(Optimize, ConstantsAreNotReorderedToWhereElementsShareMemory) {
   }
 }
 
+TEST_F(Optimize, ReductionsCountWhatRepeats) {
+  Graph graph;
+  const TensorId x = graph.input("x", {4, 4});
+  const TensorId wide = graph.add(graph::Kind::broadcast, graph::BroadcastAttributes{{3, 4, 4}}, {x})[0];
+  const graph::ReductionAttributes mean{graph::ReductionAlgorithm::mean, {0, 2}};
+  graph.output(graph.add(graph::Kind::reduction, mean, {wide})[0]);
+  const std::vector<Values> inputs = test::random_inputs(graph, 1), want = graph::evaluate(graph, inputs);
+  for (const graph::Policy policy : test::all_policies()) {
+    SCOPED_TRACE(name(policy));
+    expect_equal(graph, graph::propagate(graph, *backend_, {.policy = policy}), inputs, want, 1e-5);
+  }
+}
+
 TEST_F(Optimize, WhatCannotBeRunIsNamed) {
   Graph graph;
   const TensorId x = graph.input("x", {2, 3, 4, 4});
