@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import _item_bytes, host_view, is_stored_plainly, is_torch, like_caller, with_plain_elements
-from ._dtypes import item_bytes, name_of, numpy_dtype
+from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._nibbles import assign, converted, nibble_name, packed, unpacked
 from ._native import Conversion, Layout
@@ -89,6 +89,11 @@ def _real(number: Any, name: str) -> float:
         raise InvalidArgumentError(f"{name} must be one number", name, str(number)) from None
     except TypeError:
         raise TypeError(f"{name} is a number{' or None' if name == 'padding' else ''}, not {number!r}") from None
+
+
+def _is_zero(beta: float, padding: Any) -> bool:
+    """Whether both are what they are unless given."""
+    return not beta and type(padding) is int and padding == 0
 
 
 def _padding_text(padding: Any) -> Optional[str]:
@@ -245,8 +250,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     if isinstance(dtype, str) and dtype.startswith(">"):
         dtype = np.dtype(dtype)
     numpy = type(x) is np.ndarray
-    plain = (numpy and out is scale is dst_scale is zero_point is dst_zero_point is mean is std is dims is src_dtype is
-             progress is None and type(padding) is int and padding == 0 and not beta)
+    common = (numpy or is_torch(x)) and dims is src_dtype is progress is None and _is_zero(beta, padding)
     view = x if numpy else host_view(x)
     if not is_stored_plainly(view.dtype) or dtype is not None and not isinstance(dtype, str) or not (
             out is None or is_stored_plainly(getattr(out, "dtype", None))):
@@ -263,10 +267,14 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
         to = host_view(out)
         check_type(to, conversion.dtype)
         conversion._run(view, to, threads, False, progress)
-        return out
-    made = new_result(x, view, conversion, threads, progress)
-    if plain and fills:
-        _native.remember_conversion(x, src, dst, dtype, conversion, numpy_dtype(name))
+        made = out
+    else:
+        made = new_result(x, view, conversion, threads, progress)
+    if common and fills and type(made) is type(x):
+        numbers = dict(scale=scale, dst_scale=dst_scale, zero_point=zero_point, dst_zero_point=dst_zero_point,
+                       mean=mean, std=std)
+        made_of = numpy_dtype(name) if numpy else torch_dtype(name)
+        _native.remember_conversion(x, src, dst, dtype, numbers, conversion, made_of)
     return made
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -49,6 +49,14 @@ def name_of(dtype: Any) -> str:
         raise UnsupportedError(f"no type of elements {text!r}; there are {', '.join([*_NAMES, *PACKED])}", "dtype",
                                text, ", ".join([*_NAMES, *PACKED]))
     return found
+
+
+def known_name(dtype: Any) -> Optional[str]:
+    """name_of() a type of NumPy or PyTorch; None where relayout does not convert it."""
+    try:
+        return name_of(dtype)
+    except UnsupportedError:
+        return None
 
 
 def item_bytes(dtype: Any) -> int:

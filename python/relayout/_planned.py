@@ -9,8 +9,8 @@ from typing import Any, Optional
 import numpy as np
 
 from ._arrays import aligned_empty, host_view, is_torch, like_caller, with_plain_elements
-from ._dtypes import name_of, numpy_dtype, torch_dtype
-from ._errors import InvalidArgumentError, UnsupportedError
+from ._dtypes import known_name, numpy_dtype, torch_dtype
+from ._errors import InvalidArgumentError
 from ._native import Conversion
 from ._nibbles import assign
 from ._progress import Progress
@@ -18,10 +18,7 @@ from ._progress import Progress
 
 def type_name(dtype: Any) -> str:
     """A name that equal types of all libraries share, relayout's own where it has one."""
-    try:
-        return name_of(dtype)
-    except UnsupportedError:
-        return str(dtype)
+    return known_name(dtype) or str(dtype)
 
 
 def new_result(x: Any, view: Any, conversion: Conversion, threads: int, progress: Optional[Progress]) -> Any:

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -18,7 +19,7 @@ namespace {
 /// Objects of Python that are looked up once and never freed.
 struct Names {
   PyObject *ndarray, *empty, *empty_like, *fortran, *dtype, *hasobject, *requires_grad, *is_conj, *is_neg;
-  PyObject *data_ptr, *shape, *stride, *element_size, *device, *type, *layout, *is_quantized;
+  PyObject *data_ptr, *shape, *stride, *element_size, *device, *type, *layout, *is_quantized, *is_cpu;
 };
 Names names_found{};
 const Names& names() { return names_found; }
@@ -65,7 +66,8 @@ void find_numpy() {
                       text("device"),
                       text("type"),
                       text("layout"),
-                      text("is_quantized")};
+                      text("is_quantized"),
+                      text("is_cpu")};
 }
 
 namespace {
@@ -80,14 +82,6 @@ bool truth(nb::handle object) {
   const int answer = PyObject_IsTrue(object.ptr());
   if (answer < 0) throw nb::python_error();
   return answer != 0;
-}
-
-int64_t number(nb::handle object) {
-  const int64_t value = PyLong_AsLongLong(object.ptr());
-  if (value != -1 || PyErr_Occurred() == nullptr) return value;
-  nb::python_error error;
-  if (!error.matches(PyExc_OverflowError)) throw error;
-  throw Error(ErrorCode::overflow, "a number of over 64 bits", "dims");
 }
 
 bool instance_of(nb::handle object, PyObject* type) {
@@ -123,14 +117,14 @@ bool records_gradients() {
 
 /// Refuses a tensor of PyTorch whose values are to be computed when they are read, or which stands in a graph of
 /// gradients.
-void check_values(nb::handle tensor) {
+void check_values(nb::handle tensor, bool complex) {
   if (truth(get(tensor, names().requires_grad)) && records_gradients()) {
     throw Error(ErrorCode::invalid_argument,
                 "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach(), or call "
                 "it under torch.no_grad()",
                 "x", "requires_grad=True");
   }
-  if (truth(get(tensor, names().is_neg)()) || truth(get(tensor, names().is_conj)())) {
+  if (truth(call_method(tensor, names().is_neg)) || (complex && truth(call_method(tensor, names().is_conj)))) {
     throw Error(ErrorCode::invalid_argument,
                 "the tensor's values are to be negated or conjugated when they are read; call resolve_neg() and "
                 "resolve_conj() first",
@@ -142,7 +136,7 @@ void check_values(nb::handle tensor) {
 
 void check_values_are_stored(nb::handle tensor) {
   check_not_traced(tensor);
-  check_values(tensor);
+  check_values(tensor, true);
 }
 
 bool is_numpy(nb::handle object) { return instance_of(object, names().ndarray); }
@@ -152,19 +146,36 @@ bool is_torch(nb::handle object) {
   return tensor != nullptr && instance_of(object, tensor);
 }
 
+bool is_torch_itself(nb::handle object) {
+  PyObject* tensor = torch_tensor();
+  return tensor != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == tensor;
+}
+
 // An instance that Buffer.__new__ made alone holds no Buffer.
 bool is_buffer(nb::handle object) { return nb::isinstance<Buffer>(object) && nb::inst_ready(object); }
 
 bool is_array(nb::handle object) { return is_numpy(object) || is_torch(object) || is_buffer(object); }
 
-Array::Array(nb::handle object, bool made_here) : object_(object) {
+Array::Array(nb::handle object, const Array& like, RowMajor) : object_(object), kind_(like.kind_) {
+  item_bytes = like.item_bytes;
+  shape = like.shape;
+  strides = shape;
+  int64_t step = item_bytes;
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    strides[d] = step;
+    step *= std::max<int64_t>(shape[d], 1);
+  }
+  data = torch_data();
+}
+
+Array::Array(nb::handle object, Known known) : object_(object) {
   if (is_numpy(object)) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == names().ndarray;
     read_numpy();
   } else if (is_torch(object)) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == torch_tensor();
     kind_ = Kind::torch;
-    read_torch(made_here);
+    read_torch(known);
     if (data == nullptr && elements() != 0) {
       explain_traced(object);
       throw Error(ErrorCode::unsupported, "the tensor has no memory (it stands for zeros)", "x");
@@ -209,19 +220,54 @@ void Array::read_numpy() {
   }
 }
 
-void Array::read_torch(bool made_here) {
-  if (!made_here) {
-    check_torch_state(object_);
-    check_values(object_);
-  }
+void Array::read_torch(Known known) {
+  if (known == Known::nothing) check_torch_state(object_);
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(object_.ptr()));
-  if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) return read_torch_attributes();
+  if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) {
+    if (read_torch_quickly(known)) return;
+    if (known != Known::all) check_values(object_, true);
+    return read_torch_attributes();
+  }
+  if (known != Known::all) check_values(object_, true);
   dlpack::DLTensor tensor{};
   if (api->dltensor_from_py_object_no_sync(object_.ptr(), &tensor) != 0) {
     PyErr_Clear();  // the attributes say what is wrong in fewer words, such as a device
     return read_torch_attributes();
   }
   read_dltensor(tensor);
+}
+
+/// PyTorch before 2.9, which has no table of functions for this: a tensor that is as most are. False of any other, of
+/// which read_torch_attributes() says what is wrong.
+bool Array::read_torch_quickly(Known known) {
+  const TorchType* type = torch_type(get(object_, names().dtype));
+  if (type == nullptr || !truth(get(object_, names().is_cpu))) return false;
+  if (known != Known::all) check_values(object_, type->complex);
+  nb::object steps;
+  try {
+    steps = call_method(object_, names().stride);
+    data = torch_data();
+  } catch (const nb::python_error&) {  // a tensor that is sparse, for example
+    return false;
+  }
+  const nb::object extents = get(object_, names().shape);
+  const Py_ssize_t rank = PyTuple_Size(extents.ptr());
+  check_rank(rank);
+  item_bytes = type->item_bytes;
+  for (Py_ssize_t d = 0; d < rank; ++d) {
+    shape.push_back(int64_of(PyTuple_GetItem(extents.ptr(), d)));
+    strides.push_back(int64_of(PyTuple_GetItem(steps.ptr(), d)) * item_bytes);
+  }
+  return true;
+}
+
+std::byte* Array::torch_data() const {
+  try {
+    return reinterpret_cast<std::byte*>(int64_of(call_method(object_, names().data_ptr)));
+  } catch (const nb::python_error&) {
+    explain_traced(object_);
+    throw;
+  }
 }
 
 void Array::read_dltensor(const dlpack::DLTensor& tensor) {
@@ -251,16 +297,11 @@ void Array::read_torch_attributes() {
   if (layout != "torch.strided") throw Error(ErrorCode::unsupported, "a tensor of " + layout, "layout", layout);
   if (truth(get(object_, names().is_quantized)))
     throw Error(ErrorCode::unsupported, "a quantized tensor: move its int_repr()", "x");
-  item_bytes = number(get(object_, names().element_size)());
+  item_bytes = int64_of(get(object_, names().element_size)());
   shape = dims_of(get(object_, names().shape), "shape");
   strides = dims_of(get(object_, names().stride)(), "strides");
   for (int64_t& stride : strides) stride *= item_bytes;
-  try {
-    data = reinterpret_cast<std::byte*>(number(get(object_, names().data_ptr)()));
-  } catch (const nb::python_error&) {
-    explain_traced(object_);
-    throw;
-  }
+  data = torch_data();
 }
 
 int64_t Array::elements() const {
@@ -311,9 +352,8 @@ nb::object empty_torch(const Array& like) {
   if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr ||
       api->dltensor_from_py_object_no_sync(like.object().ptr(), &prototype) != 0) {
     PyErr_Clear();
-    static std::atomic<PyObject*> place{nullptr};
-    PyObject* empty = if_imported(place, "torch", "empty");
-    return nb::handle(empty)(tuple_of(like.shape), nb::arg("dtype") = get(like.object(), names().dtype));
+    if (like.exact()) return torch_empty_like(like.object());
+    return torch_empty(tuple_of(like.shape), get(like.object(), names().dtype));
   }
   prototype.data = nullptr;
   prototype.strides = nullptr;
@@ -351,50 +391,6 @@ void prefer_huge_pages(void* data, int64_t bytes) {
   const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(bytes)) & ~(kPage - 1);
   // Where the system knows no huge pages, nothing changes.
   (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-}
-
-Dims dims_of(nb::handle sequence, const char* what) {
-  Dims out;
-  if (PyLong_Check(sequence.ptr())) {
-    out.push_back(number(sequence));
-    return out;
-  }
-  if (!PySequence_Check(sequence.ptr()) || PyUnicode_Check(sequence.ptr()) || PyBytes_Check(sequence.ptr()))
-    throw nb::type_error((std::string(what) + " must be a sequence of integers").c_str());
-  const Py_ssize_t size = PySequence_Size(sequence.ptr());
-  if (size < 0) throw nb::python_error();
-  if (size > kMaxDims) {
-    throw Error(ErrorCode::limit,
-                std::string(what) + " has " + std::to_string(size) + " entries; at most " + std::to_string(kMaxDims),
-                what, std::to_string(size), std::to_string(kMaxDims));
-  }
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    const nb::object item = nb::steal(PySequence_GetItem(sequence.ptr(), i));
-    if (!item.is_valid()) throw nb::python_error();
-    const nb::object index = nb::steal(PyNumber_Index(item.ptr()));
-    if (!index.is_valid()) throw nb::python_error();
-    out.push_back(number(index));
-  }
-  return out;
-}
-
-std::string path_of(nb::handle path) {
-  PyObject* bytes = nullptr;
-  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) {
-    nb::python_error error;
-    if (!error.matches(PyExc_ValueError)) throw error;
-    throw Error(ErrorCode::invalid_argument, std::string("no path: ") + nb::str(error.value()).c_str(), "path");
-  }
-  const nb::object owner = nb::steal(bytes);
-  return {PyBytes_AsString(bytes), static_cast<std::size_t>(PyBytes_Size(bytes))};
-}
-
-Integers tuple_of(std::span<const int64_t> numbers) {
-  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
-  if (out == nullptr) throw nb::python_error();
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    PyTuple_SetItem(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
-  return nb::steal<Integers>(out);
 }
 
 }  // namespace relayout::python

@@ -8,6 +8,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
 #include <string>
 
 #include "relayout/core/layout.h"
@@ -38,9 +39,15 @@ class Array {
   /// Errors: unsupported (elements that are objects of Python; a device that is not the CPU; a tensor that is sparse),
   /// invalid_argument (a tensor that needs a gradient, or whose conjugation or negation was not carried out yet), limit
   /// (over 12 dims). Throws TypeError where it is no array.
-  explicit Array(nanobind::handle object) : Array(object, false) {}
+  explicit Array(nanobind::handle object) : Array(object, Known::nothing) {}
   /// The same for an array that relayout has just made, which needs no checks.
-  static Array of_new(nanobind::handle object) { return Array(object, true); }
+  static Array of_new(nanobind::handle object) { return Array(object, Known::all); }
+  /// A tensor that empty_like() has just made.
+  struct RowMajor {};
+  Array(nanobind::handle object, const Array& like, RowMajor);
+  /// The same beside another array of the same call, which has shown that PyTorch traces nothing.
+  Array(nanobind::handle object, const Array& other)
+      : Array(object, other.kind_ == Kind::torch ? Known::state : Known::nothing) {}
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
@@ -70,10 +77,14 @@ class Array {
   std::pair<int64_t, int64_t> byte_range() const;
 
  private:
-  Array(nanobind::handle object, bool made_here);
+  /// What needs no check any more: that PyTorch traces nothing, or all that is said of the object.
+  enum class Known : uint8_t { nothing, state, all };
+  Array(nanobind::handle object, Known known);
   void read_numpy();
-  void read_torch(bool made_here);
+  void read_torch(Known known);
+  bool read_torch_quickly(Known known);
   void read_torch_attributes();
+  std::byte* torch_data() const;
   void read_dltensor(const dlpack::DLTensor& tensor);
 
   nanobind::handle object_;
@@ -86,6 +97,8 @@ class Array {
 bool is_array(nanobind::handle object);
 bool is_numpy(nanobind::handle object);
 bool is_torch(nanobind::handle object);
+/// Whether it is of the class torch.Tensor, and of none that is derived from it.
+bool is_torch_itself(nanobind::handle object);
 bool is_buffer(nanobind::handle object);
 
 /// Refuses a tensor of PyTorch that is traced (tracing.h), whose memory does not hold its values, or which stands in a
@@ -105,10 +118,14 @@ void note_written(const Array& array);
 /// NumPy asks for its own arrays.
 void prefer_huge_pages(void* data, int64_t bytes);
 
+/// An integer of Python. Error{overflow} where it has over 64 bits.
+int64_t int64_of(nanobind::handle object);
 /// Dims from a sequence of integers. TypeError where it is none.
 Dims dims_of(nanobind::handle sequence, const char* what);
 /// The type of elements that a text (parse_dtype), or a type of NumPy, ml_dtypes or PyTorch, means.
 DType dtype_of(nanobind::handle said);
+/// The same of an array's dtype, which is remembered; nothing for types that relayout does not convert.
+std::optional<DType> known_dtype(nanobind::handle dtype);
 /// The path of a str, bytes or os.PathLike, whose bytes need not be UTF-8.
 std::string path_of(nanobind::handle path);
 using Integers = nanobind::typed<nanobind::tuple, int64_t, nanobind::ellipsis>;  // tuple[int, ...] in the stubs

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <array>
 #include <cstring>
 #include <new>
 #include <string>
@@ -200,6 +201,33 @@ DType dtype_of(nb::handle said) {
   const char* letters = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
   if (letters == nullptr) throw nb::python_error();
   return parse_dtype({letters, static_cast<std::size_t>(size)});
+}
+
+std::optional<DType> known_dtype(nb::handle dtype) {
+  struct Known {
+    PyObject* dtype = nullptr;
+    std::optional<DType> type;
+  };
+  static nb::ft_mutex mutex;  // a lock where Python has no GIL
+  static std::array<Known, 32> all;
+  static std::size_t next = 0;
+  {
+    const nb::ft_lock_guard lock(mutex);
+    for (const Known& known : all)
+      if (known.dtype == dtype.ptr()) return known.type;
+  }
+  const nb::object name = nb::module_::import_("relayout._dtypes").attr("known_name")(dtype);
+  Known made{nb::borrow(dtype).release().ptr(), std::nullopt};
+  if (!name.is_none()) made.type = parse_dtype(nb::cast<std::string>(name));
+  PyObject* old = nullptr;
+  {
+    const nb::ft_lock_guard lock(mutex);
+    Known& slot = all[next++ % all.size()];
+    old = slot.dtype;
+    slot = made;
+  }
+  Py_XDECREF(old);
+  return made.type;
 }
 
 }  // namespace relayout::python

@@ -122,7 +122,7 @@ Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::hand
 }
 
 void Conversion::run(nb::handle x, nb::handle out, int threads, bool fresh, nb::handle progress) const {
-  const Array src(x), dst(out);
+  const Array src(x), dst(out, src);
   fresh ? prefer_huge_pages(dst.data, dst.bytes()) : note_written(dst);
   check_strided(src, "x");
   if (src.shape != src_.shape)

@@ -72,38 +72,52 @@ MovedSides moved_sides(const Array& src, const Array& dst) {
   return out;
 }
 
+/// The types of elements of a copy that converts them; none where bits are moved.
+struct ElementTypes {
+  DType src, dst;
+  bool operator==(const ElementTypes&) const = default;
+};
+
 /// The plan of a copy and how many bytes before the arrays' first elements offset 0 of each layout lies. The last few
 /// of each thread are kept: making both layouts and asking the library's cache takes as long as copying some KiB.
 struct Copy {
   Dims shape, src_strides, dst_strides;
   int64_t item_bytes = -1;
+  std::optional<ElementTypes> types;
   std::string_view isa;
   Plan plan;
   int64_t src_before = 0, dst_before = 0;
 };
 
-Copy copy_of(const Array& src, const Array& dst) {
-  const MovedSides sides = moved_sides(src, dst);
+MovedSides converted_sides(const Array& src, const Array& dst, const ElementTypes& types) {
+  const auto [src_desc, from] = src.tensor(types.src);
+  const auto [dst_desc, to] = dst.tensor(types.dst);
+  return {src_desc, dst_desc, from, to};
+}
+
+Copy copy_of(const Array& src, const Array& dst, const std::optional<ElementTypes>& types) {
+  const MovedSides sides = types ? converted_sides(src, dst, *types) : moved_sides(src, dst);
   return {src.shape,
           src.strides,
           dst.strides,
           src.item_bytes,
+          types,
           cpu::isa(),
           cpu::cached_plan(sides.src_desc, sides.dst_desc),
           src.data - sides.src,
           dst.data - sides.dst};
 }
 
-const Copy& remembered_copy(const Array& src, const Array& dst) {
+const Copy& remembered_copy(const Array& src, const Array& dst, const std::optional<ElementTypes>& types) {
   thread_local std::array<Copy, 4> copies;
   thread_local std::size_t next = 0;
   for (const Copy& known : copies) {
-    if (known.item_bytes == src.item_bytes && known.shape == src.shape && known.src_strides == src.strides &&
-        known.dst_strides == dst.strides && known.isa == cpu::isa())
+    if (known.item_bytes == src.item_bytes && known.types == types && known.shape == src.shape &&
+        known.src_strides == src.strides && known.dst_strides == dst.strides && known.isa == cpu::isa())
       return known;
   }
   Copy& slot = copies[next++ % copies.size()];
-  slot = copy_of(src, dst);
+  slot = copy_of(src, dst, types);
   return slot;
 }
 
@@ -115,12 +129,13 @@ void say_nothing_is_left(const Progress& progress) {
   work.finish();
 }
 
-void move(const Array& src, const Array& dst, int threads, const Progress& progress) {
-  const int64_t bytes = src.bytes();
+void move(const Array& src, const Array& dst, int threads, const Progress& progress,
+          const std::optional<ElementTypes>& types = std::nullopt) {
+  const int64_t bytes = dst.bytes();
   if (bytes == 0) return say_nothing_is_left(progress);
   // The strides of a Buffer do not say where elements in blocks lie.
   const bool strided = src.desc == nullptr && dst.desc == nullptr;
-  const Copy copy = strided ? remembered_copy(src, dst) : copy_of(src, dst);
+  const Copy copy = strided ? remembered_copy(src, dst, types) : copy_of(src, dst, types);
   run_plan(copy.plan, src.data - copy.src_before, dst.data - copy.dst_before, threads, bytes, progress);
 }
 
@@ -144,8 +159,13 @@ nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, 
                 "False");
   }
   nb::object out = empty_like(src, columns);
+  if (src.kind() == Array::Kind::torch) {
+    const Array dst(out, src, Array::RowMajor());
+    prefer_huge_pages(dst.data, dst.bytes());
+    move(src, dst, threads, progress);
+    return out;
+  }
   const Array dst = Array::of_new(out);
-  if (dst.kind() == Array::Kind::torch) prefer_huge_pages(dst.data, dst.bytes());
   move(src, dst, threads, progress);
   return out;
 }
@@ -163,15 +183,44 @@ bool same_elements(nb::handle a, nb::handle b, const Array& array_a, const Array
   return equal != 0;
 }
 
+/// Whether every stride is a whole number of elements.
+bool steps_by_elements(const Array& array) {
+  if (array.desc != nullptr) return false;
+  for (int d = 0; d < array.shape.size(); ++d)
+    if (array.shape[d] > 1 && array.strides[d] % array.item_bytes != 0) return false;
+  return true;
+}
+
+/// The types of two arrays whose elements are converted in one pass; nothing where relayout/_arrays.py finds a way.
+std::optional<ElementTypes> converted_types(const Array& src, const Array& dst) {
+  if (src.kind() != dst.kind() || !steps_by_elements(src) || !steps_by_elements(dst) || share_memory(src, dst))
+    return {};
+  static PyObject* name = PyUnicode_InternFromString("dtype");
+  const auto type = [](const Array& array) {
+    const nb::object dtype = nb::steal(PyObject_GetAttr(array.object().ptr(), name));
+    if (!dtype.is_valid()) throw nb::python_error();
+    return known_dtype(dtype);
+  };
+  const std::optional<DType> from = type(src), to = type(dst);
+  if (!from || !to) return {};
+  return ElementTypes{*from, *to};
+}
+
 void copy(nb::handle dst_object, nb::handle src_object, int threads, nb::handle progress) {
   if (!is_array(dst_object) || !is_array(src_object)) {
     in_python("copy")(dst_object, src_object, threads, progress);
     return;
   }
   const Array dst(dst_object);
-  Array src(src_object);
+  const Array src(src_object, dst);
   if (dst.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "dst");
   if (src.shape != dst.shape || !same_elements(src_object, dst_object, src, dst)) {
+    if (src.shape == dst.shape) {
+      if (const auto types = converted_types(src, dst)) {
+        note_written(dst);
+        return move(src, dst, threads, progress, types);
+      }
+    }
     in_python("copy_converted")(dst_object, src_object, threads, progress);
     return;
   }

@@ -53,7 +53,8 @@ CALLS = {
     "contiguous, order": (lambda p: relayout.contiguous(X, "ba", progress=p), X, MOVED),
     "copy": (lambda p: _copied(np.zeros_like(X), X, p), X, MOVED),
     "copy, converted": (lambda p: _copied(np.zeros(X.shape), X, p), X, X.nbytes * 3),
-    "copy, converted by way of another": (lambda p: _copied(np.zeros(X.T.shape).T, X, p), X, X.nbytes * 7),
+    "copy, converted and transposed": (lambda p: _copied(np.zeros(X.T.shape).T, X, p), X, X.nbytes * 3),
+    "copy, converted by way of another": (lambda p: _widened(X, p), X, X.nbytes * 7),
     "copy within itself": (lambda p: _copied(*_flipped(X), p), X[::-1], 2 * MOVED),
     "transpose": (lambda p: relayout.transpose(X, progress=p), X.T, MOVED),
     "transpose, out": (lambda p: relayout.transpose(X, out=np.zeros_like(X.T), progress=p), X.T, MOVED),
@@ -66,6 +67,13 @@ CALLS = {
                       X.reshape(4, 250, -1)[[0, 2, 3, 1]].reshape(X.shape), MOVED),
     "convert": (lambda p: relayout.convert(X, "ab", "ba", progress=p), X.T, MOVED),
 }
+
+
+def _widened(x, progress):
+    """Within the memory of the result."""
+    memory = np.zeros(x.shape)
+    memory.view("f4")[:, :x.shape[1]] = x
+    return _copied(memory, memory.view("f4")[:, :x.shape[1]], progress)
 
 
 def _copied(dst, src, progress):
