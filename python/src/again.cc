@@ -53,7 +53,7 @@ struct Recent {
   std::array<Kind, kKinds> kinds;
   std::size_t next = 0;
   nb::object empty;
-  PyObject *ndarray = nullptr, *dtype_name = nullptr;
+  PyObject* dtype_name = nullptr;
 };
 Recent& recent() {
   static auto* const kept = new Recent;  // never destroyed: Python may be gone by then
@@ -177,9 +177,7 @@ nb::object convert_again(const ConvertCall& call) {
 
 /// convert(x, src, dst) with nothing but the arguments of a ConvertCall; nothing for any other call.
 nb::object convert_at_once(PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  const auto is_array_itself = [](PyObject* object) {
-    return reinterpret_cast<PyObject*>(Py_TYPE(object)) == recent().ndarray || is_torch_itself(object);
-  };
+  const auto is_array_itself = [](PyObject* object) { return is_numpy_itself(object) || is_torch_itself(object); };
   if (count != 3 || !is_array_itself(args[0])) return {};
   ConvertCall call{.x = args[0], .src = args[1], .dst = args[2]};
   for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_Size(names); ++i) {
@@ -256,7 +254,6 @@ void forget() {
 }  // namespace
 
 void bind_again(nb::module_& module) {
-  recent().ndarray = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
   recent().empty = nb::module_::import_("numpy").attr("empty");
   recent().dtype_name = PyUnicode_InternFromString("dtype");
   module.def(

@@ -146,6 +146,10 @@ bool is_torch(nb::handle object) {
   return tensor != nullptr && instance_of(object, tensor);
 }
 
+bool is_numpy_itself(nb::handle object) {
+  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == names().ndarray;
+}
+
 bool is_torch_itself(nb::handle object) {
   PyObject* tensor = torch_tensor();
   return tensor != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == tensor;

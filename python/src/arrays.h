@@ -97,7 +97,8 @@ class Array {
 bool is_array(nanobind::handle object);
 bool is_numpy(nanobind::handle object);
 bool is_torch(nanobind::handle object);
-/// Whether it is of the class torch.Tensor, and of none that is derived from it.
+/// Whether it is of the class numpy.ndarray or torch.Tensor, and of none that is derived from it.
+bool is_numpy_itself(nanobind::handle object);
 bool is_torch_itself(nanobind::handle object);
 bool is_buffer(nanobind::handle object);
 

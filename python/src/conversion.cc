@@ -179,6 +179,18 @@ std::string Conversion::repr() const {
   return "<relayout.Conversion " + side(src_) + " -> " + side(dst_) + ">";
 }
 
+bool Conversion::has_types_of(nb::handle x, nb::handle out) const {
+  static PyObject* const name_of_dtype = PyUnicode_InternFromString("dtype");
+  for (const nb::handle array : {x, out}) {
+    if (!is_numpy_itself(array) && !is_torch_itself(array)) return false;
+    const nb::object dtype = nb::steal(PyObject_GetAttr(array.ptr(), name_of_dtype));
+    if (!dtype.is_valid()) throw nb::python_error();
+    const std::optional<DType> known = known_dtype(dtype);
+    if (!known || (array.is(x) ? name(*known) != own_dtype_ : *known != dst_.desc.dtype)) return false;
+  }
+  return true;
+}
+
 bool Conversion::takes(const Array& src) const {
   return src.shape == src_.shape && counted(src.shape, src.strides) == strides_ && src.item_bytes == item_bytes_;
 }
@@ -225,6 +237,11 @@ namespace {
 nb::object run_conversion(nb::handle conversion, nb::handle x, nb::handle out, int threads, nb::handle progress) {
   if (!nb::isinstance<Conversion>(conversion) || !nb::inst_ready(conversion))
     throw nb::type_error("a Conversion is needed");
+  const Conversion& planned = *nb::inst_ptr<Conversion>(conversion);
+  if (planned.has_types_of(x, out)) {
+    planned.run(x, out, threads, false, progress);
+    return nb::borrow(out);
+  }
   return nb::module_::import_("relayout._planned").attr("run_conversion")(conversion, x, out, threads, progress);
 }
 

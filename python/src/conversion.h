@@ -21,6 +21,9 @@ class Conversion {
   /// Of arrays whose types are right, which relayout/_convert.py and _planned.py see to. `fresh`: whether the memory of
   /// out was just allocated. `progress`: see watch.h.
   void run(nanobind::handle x, nanobind::handle out, int threads, bool fresh, nanobind::handle progress) const;
+  /// Whether x and out are arrays of NumPy and PyTorch themselves, of the types that this converts: then run() needs no
+  /// further look at these.
+  bool has_types_of(nanobind::handle x, nanobind::handle out) const;
   /// Whether an array is like the one that this was planned for.
   bool takes(const Array& src) const;
 
