@@ -54,7 +54,7 @@ constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5
 /// Of kernels that multiply bytes. Their names do not say which are depthwise.
 constexpr Share kBytes[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 1.15, 0.6}};
 constexpr Share kDepthwiseBytes{"", 0.74, 0.6};
-constexpr Share kRecurrent[] = {{"ref", 0.1, 0.8}, {"relayout", 0.4, 0.8}, {"", 0.33, 0.8}};
+constexpr Share kRecurrent[] = {{"ref", 0.1, 0.8}, {"relayout", 0.85, 0.9}, {"", 0.8, 0.6}};
 /// The share that Winograd's transforms reach, by the size of tiles: of docs/lab/opaque-formats.md.
 constexpr double transforms_of(int tile) { return tile > 2 ? 0.22 : 0.49; }
 /// How many times as fast recurrent cells are with packed weights: the median of docs/lab/opaque-formats.md.

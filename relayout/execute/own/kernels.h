@@ -45,8 +45,8 @@ std::unique_ptr<graph::Executable> make_plain_reduction(const OwnRequest& reques
 std::unique_ptr<graph::Executable> make_softmax(const OwnRequest& request);
 /// matmul: row-major operands of one type of whole bytes.
 std::unique_ptr<graph::Executable> make_matmul(const OwnRequest& request);
-/// rnn of inference: f32, gru and lbr_gru of one layer, all operands row-major.
-std::unique_ptr<graph::Executable> make_gru(const OwnRequest& request);
+/// rnn of inference: f32, lstm without projection, gru and lbr_gru of one layer, all operands row-major.
+std::unique_ptr<graph::Executable> make_rnn(const OwnRequest& request);
 /// rnn, backward: f32, an lstm with a projection to more channels than the cell has, any layouts. Slow: a reference.
 std::unique_ptr<graph::Executable> make_projected_lstm(const OwnRequest& request);
 /// pooling, forward and backward: averages without padding whose windows step over the whole source along a dim, so

@@ -46,7 +46,7 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::reorder: return OwnKernel{"relayout:reorder", make_moves};
     case Kind::batch_normalization: return OwnKernel{"relayout:batch_normalization", make_batch_normalization};
     case Kind::rnn:
-      if (node.forward()) return OwnKernel{"relayout:gru", make_gru};
+      if (node.forward()) return OwnKernel{"relayout:rnn", make_rnn};
       return OwnKernel{"relayout:reference", make_projected_lstm, true};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::pooling:

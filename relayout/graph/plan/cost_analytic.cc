@@ -61,7 +61,10 @@ class AnalyticCosts : public Costs {
     const double share_us =
         (in_place ? kInPlace : 1) / (performance.memory * order_share(node, implementation, channels));
     const Traffic traffic = traffic_of(work.bytes);
-    const double arithmetic = work.flops / speed + moved;
+    // Times go one by one, and while few rows are multiplied by the weights of one, the next ones' are not read.
+    const Traffic again = traffic_of(work.repeated_bytes);
+    const double arithmetic =
+        work.flops / speed + moved + work.repeats * (again.near + again.far) / performance.memory;
     // With channels last, the rows that a convolution reads are far apart in memory. The processor does not fetch them
     // ahead, so the time of the traffic to memory is added to the arithmetic and does not overlap with it.
     const bool waits = is_convolution(node) && channels == Channels::last;

@@ -133,6 +133,12 @@ double rnn_operations(const Graph& graph, const Node& node) {
   return node.forward() ? once : 2 * once;
 }
 
+void add_repeated(const Graph& graph, const Node& node, Work& work) {
+  const TensorId recurrent = node.src[4];
+  work.repeated_bytes = elements(graph, recurrent) * bits(graph.tensor(recurrent).dtype) / 8;
+  work.repeats = static_cast<double>(graph.tensor(node.src[0]).dims[0]) - 1;
+}
+
 double window(const Graph& graph, const Node& node) {
   const PoolingAttributes& attributes = node.as<PoolingAttributes>();
   const TensorId whole = node.forward() ? node.src[0] : node.dst[0],
@@ -230,6 +236,7 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
     out.flops = flops_of(graph, node, implementation);
     out.steps = steps_of(graph, node);
   }
+  if (node.kind == Kind::rnn) add_repeated(graph, node, out);
   const bool behind_bytes = is_byte(graph.tensor(node.src[0]).dtype) && !performance.widens;
   for (const PostOp& op : node.post_ops) {
     const double each = behind_bytes                 ? kFunctionBehindBytes

@@ -23,6 +23,8 @@ struct Work {
   /// Bytes of Winograd's algorithm (ConvolutionAlgorithm::transforming) besides its operands: the tiles of the source
   /// and of the products, which are written and read, and the transformed weights, which are more than the weights.
   double transformed_bytes = 0;
+  /// Bytes of the weights that a recurrent network reads at every time, and how often it reads them again.
+  double repeated_bytes = 0, repeats = 0;
 };
 Work work_of(const Graph& graph, NodeId node, const Implementation& implementation, const Performance& performance);
 

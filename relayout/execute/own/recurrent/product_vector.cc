@@ -1,7 +1,7 @@
 // The product by Highway, compiled for each instruction set that the reorders have, and the choice among them.
 //
 // Of many rows a tile of the result stays in registers while a panel of b, copied to lie together, is gone through. Of
-// few rows each row of b is read once, as it lies: there the time is that of reading b.
+// few rows each row of b is read once, as it lies: of one or two, the time is that of reading b.
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/kernels/simd_avx3_targets.h"
 #include "relayout/execute/own/recurrent/product.h"
@@ -20,40 +20,52 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-/// A piece of b that all rows are multiplied by: so many rows of two vectors, one behind the other. It stays in the
-/// first-level cache, and its rows are not in as many pages.
-constexpr int64_t kDepth = 128;
-constexpr int kVectors = 2;
+/// A piece of b that all rows are multiplied by: so many rows of a few vectors, one behind the other. It stays in the
+/// first-level cache, and its rows are not in as many pages. With 32 registers, as AVX-512 and NEON have them, a tile
+/// has twice as many sums.
+constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
+constexpr int64_t kDepth = 64;
+constexpr int kVectors = kManyRegisters ? 4 : 2;
+/// The most rows of a that do without the copy.
+constexpr int64_t kFewRows = 32;
 struct Panel {
   alignas(64) float values[kDepth * kVectors * HWY_LANES(float)];
   int64_t depth;
 };
 
-/// Adds the product of Rows rows of a, from column k on, by a panel to columns c and following of out.
+/// Adds the product of Rows rows of a, from column k on, by a panel to columns c and following of out. The loops are
+/// unrolled so that the sums stay in registers.
 template <int Rows>
 HWY_INLINE void tile(const MatrixProduct& p, const Panel& panel, int64_t r, int64_t k, int64_t c) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V sums[Rows][kVectors];
+#pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::LoadU(d, p.out + (r + i) * p.out_row + c + j * lanes);
   }
   const float* a = p.a + r * p.a_row + k;
   const float* b = panel.values;
   for (int64_t i_k = 0; i_k < panel.depth; ++i_k, b += kVectors * lanes) {
     V row[kVectors];
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, b + j * lanes);
+#pragma GCC unroll 8
     for (int i = 0; i < Rows; ++i) {
       const V factor = hn::Set(d, a[i * p.a_row + i_k]);
+#pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) hn::StoreU(sums[i][j], d, p.out + (r + i) * p.out_row + c + j * lanes);
   }
 }
 
-/// Columns c and following, two vectors of them.
+/// Columns c and following, as many as a panel has.
 void panel_columns(const MatrixProduct& p, int64_t c) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -73,42 +85,61 @@ void panel_columns(const MatrixProduct& p, int64_t c) {
   }
 }
 
-/// One row: rows of b one behind the other, eight at a time, so that each is read from its start to its end.
-void one_row(const MatrixProduct& p, int64_t r, int64_t columns) {
+/// Rows of b that a few rows of a are multiplied by at once: each row of b is read from its start to its end, once for
+/// all rows of a, and only a few are in the first-level cache at a time.
+constexpr int kDeep = 4;
+
+/// Adds the product of Rows rows of a by Deep rows of b, from row k on.
+template <int Rows, int Deep>
+HWY_INLINE void streamed(const MatrixProduct& p, int64_t r, int64_t k, int64_t columns) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const float* a = p.a + r * p.a_row;
+  const float *a = p.a + r * p.a_row + k, *b = p.b + k * p.b_row;
   float* out = p.out + r * p.out_row;
-  constexpr int kRows = 8;
-  int64_t k = 0;
-  for (; k + kRows <= p.inner; k += kRows) {
-    const float* b = p.b + k * p.b_row;
-    V factor[kRows];
-    for (int i = 0; i < kRows; ++i) factor[i] = hn::Set(d, a[k + i]);
-    for (int64_t c = 0; c < columns; c += lanes) {
-      // Two sums, so that products do not wait for each other.
-      V even = hn::LoadU(d, out + c), odd = hn::Zero(d);
-      for (int i = 0; i < kRows; i += 2) {
-        even = hn::MulAdd(factor[i], hn::LoadU(d, b + i * p.b_row + c), even);
-        odd = hn::MulAdd(factor[i + 1], hn::LoadU(d, b + (i + 1) * p.b_row + c), odd);
-      }
-      hn::StoreU(hn::Add(even, odd), d, out + c);
-    }
+  const int64_t b_row = p.b_row, out_row = p.out_row;  // which no store can change
+  V factor[Rows][Deep];
+#pragma GCC unroll 4
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < Deep; ++j) factor[i][j] = hn::Set(d, a[i * p.a_row + j]);
   }
-  for (; k < p.inner; ++k) {
-    const V factor = hn::Set(d, a[k]);
-    const float* b = p.b + k * p.b_row;
-    for (int64_t c = 0; c < columns; c += lanes)
-      hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, b + c), hn::LoadU(d, out + c)), d, out + c);
+  for (int64_t c = 0; c < columns; c += lanes) {
+    V row[Deep];
+#pragma GCC unroll 4
+    for (int j = 0; j < Deep; ++j) row[j] = hn::LoadU(d, b + j * b_row + c);
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows; ++i) {
+      V sum = hn::LoadU(d, out + i * out_row + c);
+#pragma GCC unroll 4
+      for (int j = 0; j < Deep; ++j) sum = hn::MulAdd(factor[i][j], row[j], sum);
+      hn::StoreU(sum, d, out + i * out_row + c);
+    }
   }
 }
 
+/// All rows of a by Deep rows of b.
+template <int Deep>
+HWY_INLINE void streamed_rows(const MatrixProduct& p, int64_t k, int64_t columns) {
+  int64_t r = 0;
+  if constexpr (kManyRegisters) {  // which hold the factors
+    for (; r + 4 <= p.rows; r += 4) streamed<4, Deep>(p, r, k, columns);
+  }
+  for (; r + 2 <= p.rows; r += 2) streamed<2, Deep>(p, r, k, columns);
+  if (r < p.rows) streamed<1, Deep>(p, r, k, columns);
+}
+
+void few_rows(const MatrixProduct& p, int64_t columns) {
+  int64_t k = 0;
+  for (; k + kDeep <= p.inner; k += kDeep) streamed_rows<kDeep>(p, k, columns);
+  for (; k < p.inner; ++k) streamed_rows<1>(p, k, columns);
+}
+
 void product(const MatrixProduct& p) {
-  constexpr int64_t kFewRows = 3;
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  const int64_t step = p.rows <= kFewRows ? lanes : kVectors * lanes, columns = p.columns / step * step;
-  if (p.rows <= kFewRows) {
-    for (int64_t r = 0; r < p.rows; ++r) one_row(p, r, columns);
+  const bool few = p.rows <= kFewRows;
+  const int64_t step = few ? lanes : kVectors * lanes, columns = p.columns / step * step;
+  if (few) {
+    few_rows(p, columns);
   } else {
     for (int64_t c = 0; c < columns; c += step) panel_columns(p, c);
   }
