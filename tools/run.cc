@@ -79,25 +79,37 @@ double share(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-Json profile_json(const execute::Profile& profile) {
+/// A step's predicted time in microseconds; nothing for a reorder of the caller's tensors, which no plan has.
+std::optional<double> predicted_us(const graph::PredictedCost& cost, const execute::StepTime& step) {
+  if (step.node != graph::kNone) return cost.nodes[static_cast<std::size_t>(step.node)];
+  if (step.copy != graph::kNone) return cost.copies[static_cast<std::size_t>(step.copy)];
+  return std::nullopt;
+}
+
+Json profile_json(const Graph& graph, const execute::Profile& profile, const graph::PredictedCost& cost) {
   Json out = {{"nanoseconds", profile.nanoseconds}};
   out["steps"] = Json::array();
   for (const execute::StepTime& step : profile.steps) {
-    out["steps"].push_back({{"name", step.name},
-                            {"kind", step.reorder ? "reorder" : "primitive"},
-                            {"implementation", step.implementation},
-                            {"ref", step.reference},
-                            {"nanoseconds", step.nanoseconds}});
+    Json each = {{"name", step.name},
+                 {"kind", step.reorder ? "reorder" : "primitive"},
+                 {"implementation", step.implementation},
+                 {"ref", step.reference},
+                 {"nanoseconds", step.nanoseconds}};
+    if (step.node != graph::kNone) each["primitive"] = std::string(graph::name(graph.node(step.node).kind));
+    if (const auto us = predicted_us(cost, step)) each["predicted_us"] = *us;
+    out["steps"].push_back(std::move(each));
   }
   return out;
 }
 
-std::string profile_text(const execute::Profile& profile) {
-  std::vector<std::vector<std::string>> rows = {{"time", "share", "step", "by"}};
+std::string profile_text(const execute::Profile& profile, const graph::PredictedCost& cost) {
+  const auto us_text = [](double us) { return fmt::format("{:.1f} us", us); };
+  std::vector<std::vector<std::string>> rows = {{"time", "predicted", "share", "step", "by"}};
   int64_t primitives = 0, reorders = 0;
   for (const execute::StepTime& step : profile.steps) {
     (step.reorder ? reorders : primitives) += step.nanoseconds;
-    rows.push_back({fmt::format("{:.1f} us", static_cast<double>(step.nanoseconds) * 1e-3),
+    const std::optional<double> predicted = predicted_us(cost, step);
+    rows.push_back({us_text(static_cast<double>(step.nanoseconds) * 1e-3), predicted ? us_text(*predicted) : "",
                     fmt::format("{:.1f} %", share(step.nanoseconds, profile.nanoseconds)),
                     (step.reorder ? "reorder of " : "") + escaped(step.name, 40), escaped(step.implementation, 60)});
   }
@@ -110,6 +122,7 @@ std::string profile_text(const execute::Profile& profile) {
 struct RunResult {
   std::vector<int64_t> nanoseconds;
   execute::Profile profile;
+  graph::PredictedCost predicted;
   std::optional<OutputCheck> check;
   /// Set where the plan was made for another number of threads.
   std::optional<int> plan_threads;
@@ -137,7 +150,7 @@ Json run_json(const RunOptions& options, const execute::Model& model, const RunR
   if (result.plan_threads) out["plan_threads"] = *result.plan_threads;
   if (!result.types.empty()) out["types"] = result.types;
   if (!result.warnings.empty()) out["warnings"] = result.warnings;
-  if (options.profile) out["profile"] = profile_json(result.profile);
+  if (options.profile) out["profile"] = profile_json(model.graph(), result.profile, result.predicted);
   if (result.check) {
     out["check"] = {
         {"equal", result.check->equal},
@@ -153,7 +166,7 @@ std::string run_text(const RunOptions& options, const execute::Model& model, con
   const execute::ModelMemory memory = model.memory();
   const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
   std::string out;
-  if (options.profile) out += profile_text(result.profile) + "\n";
+  if (options.profile) out += profile_text(result.profile, result.predicted) + "\n";
   out += labelled(
       "time",
       fmt::format("{:.3f} ms, {}", static_cast<double>(result.nanoseconds[result.nanoseconds.size() / 2]) * 1e-6,
@@ -227,9 +240,10 @@ int run_model(const RunOptions& options, bool json) {
     destinations.push_back({desc, outputs.back().data()});
   }
   RunResult result{.threads = planner.backend().threads(), .types = text_of(widened, planner.backend().name())};
-  if (std::ranges::any_of(model.plan().nodes, &graph::PlannedNode::reference)) {
-    const graph::PredictedCost cost = planner.predicted(model.plan());
-    result.warnings.push_back(reference_warning(graph, model.plan(), cost.references, cost.time()));
+  if (options.profile || std::ranges::any_of(model.plan().nodes, &graph::PlannedNode::reference)) {
+    result.predicted = planner.predicted(model.plan());
+    result.warnings.push_back(
+        reference_warning(graph, model.plan(), result.predicted.references, result.predicted.time()));
     std::erase(result.warnings, "");
   }
   const std::vector<std::string> of_planner = planner.warnings();
@@ -285,7 +299,7 @@ Verb add_run(CommandLine& line) {
   command.add_option("--repeat", options->repeat, {1, 1000000},
                      "Number of timed runs, whose median is shown; before several runs there is one that is not timed");
   command.add_flag("--profile", options->profile,
-                   "Show the time of each primitive and reorder, measured in one more run");
+                   "Show the time of each primitive and reorder, measured in one more run, beside its predicted time");
   command.add_flag("--check", options->check, "Compare the outputs with a float64 reference");
   command.add_flag("--check-padding", options->check_padding, "Check after each step that all padding is zero");
   return {command, [options, json = json] { return run_model(*options, *json); }, json};

@@ -79,13 +79,14 @@ constexpr Share kNormalization[] = {{"relayout", 1, 0.36, kPlain},
                                     {"jit", 1, 0.3, kLast},
                                     {"jit", 1, 0.53},
                                     {"", 1, 0.1}};
+constexpr Share kLayerNormalization[] = {{"ref", 0.003, 0.02}, {"", 1, 0.45}};
 constexpr Share kLrn[] = {{"ref", 0.003, 0.02},           {"sse41", 0.045, 0.5, kBlocked}, {"sse41", 0.14, 0.5},
                           {"avx2", 0.045, 0.5, kBlocked}, {"", 0.18, 0.5, kBlocked},       {"", 0.3, 0.5}};
 constexpr Share kResampling[] = {
-    {"ref", 0.001, 0.01},        {"jit", 0.045, 0.3, kLast},      {"jit", 0.032, 0.2, kBlocked},
-    {"jit", 0.005, 0.03},        {"relayout", 0.01, 0.06, kLast}, {"relayout", 0.0056, 0.03, kBlocked},
-    {"relayout", 0.0003, 0.005}, {"", 0.003, 0.02, kLast},        {"", 0.003, 0.02, kBlocked},
-    {"", 0.001, 0.006}};
+    {"ref", 0.0025, 0.01},        {"jit", 0.11, 0.5, kLast},        {"jit", 0.08, 0.4, kBlocked},
+    {"jit", 0.0125, 0.1},         {"relayout", 0.025, 0.06, kLast}, {"relayout", 0.014, 0.03, kBlocked},
+    {"relayout", 0.00075, 0.005}, {"", 0.0075, 0.02, kLast},        {"", 0.0075, 0.02, kBlocked},
+    {"", 0.0025, 0.006}};
 constexpr Share kSoftmax[] = {
     {"ref", 0.003, 0.02}, {"", 0.035, 0.5, kLast}, {"", 0.06, 0.5, kBlocked}, {"", 0.11, 0.5}};
 constexpr Share kElementwise[] = {{"ref", 0.003, 0.02},   {"simple", 0.5, 0.55}, {"sse41", 0.15, 0.56},
@@ -128,8 +129,8 @@ Shares shares_of(Kind kind) {
     case Kind::pooling: return kPooling;
     case Kind::concat: return kConcat;
     case Kind::shuffle: return kShuffle;
-    case Kind::batch_normalization:
-    case Kind::layer_normalization: return kNormalization;
+    case Kind::batch_normalization: return kNormalization;
+    case Kind::layer_normalization: return kLayerNormalization;
     case Kind::lrn: return kLrn;
     case Kind::resampling: return kResampling;
     case Kind::softmax: return kSoftmax;

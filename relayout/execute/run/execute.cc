@@ -31,8 +31,8 @@ struct RunStep {
   graph::Executable* executable = nullptr;
   std::vector<CopyId> src, dst;
   std::optional<Plan> reorder;
-  NodeId reader = kNone;  // and its source, of a reorder into an opaque format, which the backend makes
-  std::size_t operand = 0;
+  NodeId node = kNone, reader = kNone;  // of a primitive; of a reorder into an opaque format, which the backend makes
+  std::size_t operand = 0;              // the source of the reader
 };
 
 /// The reorder between a caller's tensor and a copy, kept for the next run with the same descriptor.
@@ -112,7 +112,8 @@ struct Model::Impl {
             .reference = planned.reference,
             .executable = made.get(),
             .src = planned.src,
-            .dst = planned.dst};
+            .dst = planned.dst,
+            .node = id};
   }
 
   /// Makes constants in their planned formats. Row-major ones are read where the graph keeps them.
@@ -240,7 +241,7 @@ struct Model::Impl {
                 what, std::to_string(given), std::to_string(wanted));
   }
 
-  /// Calls `one` for each step with its names and a function that does its work. Ends where it answers false.
+  /// Calls `one` for each step with what it is and a function that does its work. Ends where it answers false.
   template <typename One>
   bool run(std::span<const Source> sources, std::span<const Destination> destinations, One one) {
     check_count(sources.size(), plan.inputs.size(), "inputs");
@@ -263,8 +264,9 @@ struct Model::Impl {
     for (std::size_t i = 0; i < sources.size(); ++i)
       if (!take_input(i, sources[i], one)) return false;
     for (RunStep& step : steps) {
-      const auto work = [&] { run_step(step); };
-      if (!one(step.name, step.implementation, step.reorder.has_value(), step.reference, work)) return false;
+      const CopyId made = step.node == kNone ? step.dst[0] : kNone;
+      const StepTime what{step.name, step.implementation, made != kNone, step.reference, step.node, made};
+      if (!one(what, [&] { run_step(step); })) return false;
     }
     for (std::size_t i = 0; i < destinations.size(); ++i)
       if (!give_output(i, destinations[i], one)) return false;
@@ -285,8 +287,8 @@ struct Model::Impl {
       if (options.input_scale != 1) attributes.src_scale = {{options.input_scale}, 0};
       reorder = cpu::make_plan(source.desc, desc(id), attributes);
     }
-    return one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
-               [&] { run_reorder(*reorder, source.data, data(id)); });
+    const StepTime what{graph.tensor(copy(id).tensor).name, reorder->kernel(), true};
+    return one(what, [&] { run_reorder(*reorder, source.data, data(id)); });
   }
 
   template <typename One>
@@ -294,8 +296,8 @@ struct Model::Impl {
     const CopyId id = plan.outputs[i];
     if (data(id) == destination.data && direct(i, destination.desc)) return true;
     const Plan& reorder = output_reorder(i, destination.desc);
-    return one(graph.output_name(i), reorder.kernel(), true, false,
-               [&] { run_reorder(reorder, data(id), destination.data); });
+    const StepTime what{graph.output_name(i), reorder.kernel(), true};
+    return one(what, [&] { run_reorder(reorder, data(id), destination.data); });
   }
 
   void run_step(RunStep& step) {
@@ -366,7 +368,7 @@ bool Model::run(std::span<const Source> inputs, std::span<const Destination> out
                 const std::function<bool(int64_t, int64_t)>& go_on) {
   const auto total = static_cast<int64_t>(impl_->steps.size() + inputs.size() + outputs.size());
   int64_t done = 0;
-  const auto one = [&](const auto&, const auto&, bool, bool, const auto& work) {
+  const auto one = [&](const StepTime&, const auto& work) {
     if (!go_on(done++, total)) return false;
     work();
     return true;
@@ -378,14 +380,13 @@ Profile Model::profile(std::span<const Source> inputs, std::span<const Destinati
   Profile out;
   out.steps.reserve(impl_->steps.size() + inputs.size() + outputs.size());
   const Clock::time_point start = Clock::now();
-  impl_->run(
-      inputs, outputs,
-      [&](const std::string& name, const std::string& implementation, bool reorder, bool reference, const auto& work) {
-        const Clock::time_point begin = Clock::now();
-        work();
-        out.steps.push_back({name, implementation, reorder, reference, since(begin)});
-        return true;
-      });
+  impl_->run(inputs, outputs, [&](const StepTime& what, const auto& work) {
+    const Clock::time_point begin = Clock::now();
+    work();
+    out.steps.push_back(what);
+    out.steps.back().nanoseconds = since(begin);
+    return true;
+  });
   out.nanoseconds = since(start);
   return out;
 }

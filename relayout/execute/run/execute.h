@@ -54,6 +54,10 @@ struct ModelOptions {
 struct StepTime {
   std::string name, implementation;
   bool reorder = false, reference = false;
+  /// The node of a primitive, and the copy that a reorder of the plan makes. Neither is set for reorders of the
+  /// caller's tensors.
+  graph::NodeId node = graph::kNone;
+  graph::CopyId copy = graph::kNone;
   int64_t nanoseconds = 0;
 };
 

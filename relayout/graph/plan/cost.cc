@@ -26,6 +26,8 @@ std::vector<bool> read_copies(const LayoutPlan& plan) {
 
 PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs) {
   PredictedCost out;
+  out.nodes.resize(plan.nodes.size());
+  out.copies.resize(plan.copies.size());
   const CostContext context(graph);
   const auto implementation_at = [&](NodeId node) {
     Implementation implementation = implementation_of(plan, node);
@@ -43,6 +45,7 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int6
     const double us = costs.primitive(context, id, implementation_at(id), hint == kNone ? nullptr : &forward,
                                       runs_in_place(plan, id));
     if (std::isinf(us) && out.impossible == kNone) out.impossible = id;
+    out.nodes[n] = us;
     out.primitives += us;
     if (plan.nodes[n].reference) out.references += us;
     if (margin_of(graph.node(id)) > 0) out.margin += margin_of(graph.node(id)) * us;
@@ -59,7 +62,7 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int6
     return costs.reorder(context.reorder_setting(copy.tensor), {from_zero(plan.copy(copy.from).layout), dtype},
                          {from_zero(copy.layout), dtype});
   };
-  for (CopyId id : plan.reorders(graph)) out.reorders += reorder(id);
+  for (CopyId id : plan.reorders(graph)) out.reorders += out.copies[static_cast<std::size_t>(id)] = reorder(id);
   out.margin += kMoveMargin * out.reorders;
   if (runs <= 0) return out;
   for (CopyId id : plan.load_reorders(graph)) out.load += reorder(id) / static_cast<double>(runs);

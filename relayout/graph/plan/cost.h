@@ -54,6 +54,8 @@ struct PredictedCost {
   double references = 0;
   /// The first node that cannot be made as planned, so that its time is infinite; kNone if there is none.
   NodeId impossible = kNone;
+  /// Microseconds of each node, and of the reorder that makes each copy; 0 of what costs nothing or is not run.
+  std::vector<double> nodes{}, copies{};
   double time() const { return primitives + reorders; }
   /// The cost by which plans are compared.
   double total() const { return time() + margin + load; }

@@ -60,7 +60,8 @@ class AnalyticCosts : public Costs {
                          work.transformed_bytes / (calibration_.near_bytes_per_us * performance.transforms);
     const double share_us =
         (in_place ? kInPlace : 1) / (performance.memory * order_share(node, implementation, channels));
-    const Traffic traffic = traffic_of(work.bytes);
+    const double given = given_bytes(context, node, work), cold = given / calibration_.memory_bytes_per_us;
+    const Traffic traffic = traffic_of(work.bytes - given);
     // Times go one by one, and while few rows are multiplied by the weights of one, the next ones' are not read.
     const Traffic again = traffic_of(work.repeated_bytes);
     const double arithmetic =
@@ -70,7 +71,7 @@ class AnalyticCosts : public Costs {
     const bool waits = is_convolution(node) && channels == Channels::last;
     const double far = traffic.far * share_us, near = traffic.near * share_us;
     return calibration_.step_us + calibration_.call_us +
-           (waits ? std::max(arithmetic, near) + far : std::max(arithmetic, near + far));
+           (waits ? std::max(arithmetic, near + cold) + far : std::max(arithmetic, near + cold + far));
   }
 
   double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override {
@@ -83,6 +84,15 @@ class AnalyticCosts : public Costs {
   }
 
  private:
+  /// Bytes of sources that exist before a run, which are in memory: between two runs the rest of a model has used the
+  /// caches.
+  static double given_bytes(const CostContext& context, const Node& node, const Work& work) {
+    double out = 0;
+    for (std::size_t i = 0; i < node.src.size(); ++i)
+      if (node.src[i] != kNone && context.is_given(node.src[i])) out += work.source_bytes[i];
+    return out;
+  }
+
   /// The share of the bandwidth that is left if a normalization changes the order of the channels.
   static double order_share(const Node& node, const Implementation& implementation, Channels channels) {
     if (node.kind != Kind::batch_normalization || !implementation.dst[0]) return 1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "relayout/graph/ir/ops.h"
 
@@ -149,6 +150,8 @@ double window(const Graph& graph, const Node& node) {
 
 /// Operations for each element, roughly: functions such as exp take several.
 constexpr double kPlain = 1, kExponential = 12;
+/// A linear resampling takes so many times as long as one to the nearest element.
+constexpr double kLinear = 2.5;
 
 double operations(EltwiseAlgorithm algorithm) {
   switch (algorithm) {
@@ -182,6 +185,9 @@ double operations(const PostOp& op) {
 }
 
 double operations(const Node& node) {
+  if (node.kind == Kind::resampling) {
+    return node.as<ResamplingAttributes>().algorithm == ResamplingAlgorithm::linear ? kLinear : kPlain;
+  }
   if (node.kind == Kind::lrn) return static_cast<double>(node.as<LrnAttributes>().size) + kExponential;
   if (node.kind == Kind::softmax) return kExponential;
   return node.kind == Kind::eltwise ? operations(node.as<EltwiseAttributes>().algorithm) : kPlain;
@@ -194,6 +200,7 @@ double flops_of(const Graph& graph, const Node& node, const Implementation& impl
       return 2 * elements(graph, node.dst[0]) * static_cast<double>(graph.tensor(node.src[0]).dims.back());
     case Kind::rnn: return rnn_operations(graph, node);
     case Kind::pooling: return window(graph, node);
+    case Kind::gather: return elements(graph, node.dst[0]);
     default: return operations(node) * std::max(padded(implementation.src[0]), padded(implementation.dst[0]));
   }
 }
@@ -225,6 +232,23 @@ constexpr double kFunctionBehindBytes = 22;
 /// And in a pass of its own, which reaches a third of the machine's arithmetic: each operation takes so many.
 constexpr double kFunctionApart = 3;
 
+double operand_bytes(const Graph& graph, TensorId tensor, const std::optional<Layout>& layout) {
+  return tensor == kNone ? 0 : padded(layout) * bits(graph.tensor(tensor).dtype) / 8;
+}
+
+void add_bytes(const Graph& graph, const Node& node, const Implementation& implementation, Work& work) {
+  for (std::size_t i = 0; i < node.src.size(); ++i) {
+    // A tensor that is a source twice is read once.
+    const auto at = node.src.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool is_new = std::find(node.src.begin(), at, *at) == at;
+    work.source_bytes.push_back(is_new ? operand_bytes(graph, *at, implementation.src[i]) : 0);
+  }
+  for (std::size_t i = 0; i < node.dst.size(); ++i)
+    work.bytes += operand_bytes(graph, node.dst[i], implementation.dst[i]);
+  if (node.kind == Kind::gather) work.source_bytes[0] = std::min(work.source_bytes[0], work.bytes);
+  work.bytes += std::accumulate(work.source_bytes.begin(), work.source_bytes.end(), 0.0);
+}
+
 }  // namespace
 
 Work work_of(const Graph& graph, NodeId id, const Implementation& implementation, const Performance& performance) {
@@ -245,17 +269,7 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
     out.flops += each * padded(implementation.dst[0]);
   }
   if (node.dst[0] != kNone) out.results = elements(graph, node.dst[0]);
-  const auto add = [&](const std::vector<TensorId>& operands, const std::vector<std::optional<Layout>>& layouts) {
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i] == kNone || std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i),
-                                            operands[i]) != operands.begin() + static_cast<std::ptrdiff_t>(i)) {
-        continue;  // a tensor that is an operand twice is read once
-      }
-      out.bytes += padded(layouts[i]) * bits(graph.tensor(operands[i]).dtype) / 8;
-    }
-  };
-  add(node.src, implementation.src);
-  add(node.dst, implementation.dst);
+  add_bytes(graph, node, implementation, out);
   // What was computed, f32 or wider, is written and read again by a pass of its own.
   if (performance.post_ops_apart) {
     out.bytes += 2 * padded(implementation.dst[0]) * std::max(bits(graph.tensor(node.dst[0]).dtype), 32) / 8;

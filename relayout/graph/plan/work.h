@@ -2,6 +2,8 @@
 // what a measured time can be at most (internal to the library).
 #pragma once
 
+#include <vector>
+
 #include "relayout/graph/plan/backend.h"
 
 namespace relayout::graph {
@@ -15,8 +17,10 @@ struct Work {
   double steps = 0;
   /// Elements of the first destination.
   double results = 0;
-  /// Bytes read and written, each operand once.
+  /// Bytes read and written, each operand once; of the table of a gather, as many as it takes from it.
   double bytes = 0;
+  /// Of these, the bytes of each source.
+  std::vector<double> source_bytes{};
   /// Bytes written and read of the matrix into which a convolution unfolds its source
   /// (ConvolutionAlgorithm::unfolding); 0 if it multiplies the source as it is.
   double unfolded_bytes = 0;

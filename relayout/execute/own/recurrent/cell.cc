@@ -1,3 +1,4 @@
+// See cell.h.
 #include "relayout/execute/own/recurrent/cell.h"
 
 #include <algorithm>

@@ -34,8 +34,8 @@ class Cell {
 
   /// Elements of all gates.
   int64_t columns() const { return (kind_ == graph::RnnCell::lstm ? 4 : 3) * out_; }
-  /// Elements from one row of them to the next in CellTime: an odd number of KiB, so that no four rows begin at the same
-  /// place of a page, where a processor takes a read of one for a read of what it has just written to another.
+  /// Elements from one row of them to the next in CellTime: an odd number of KiB, so that no four rows begin at the
+  /// same place of a page, where a processor takes a read of one for a read of what it has just written to another.
   int64_t row() const { return (ceil_div(columns(), kQuarterPage) | 1) * kQuarterPage; }
   void run(const CellTime& time) const;
   /// A product, its columns shared by the threads.
