@@ -67,6 +67,7 @@ graph::OnnxModel model_of_file(const char* path, const relayout_model_options& g
 }
 
 graph::OnnxModel read_model(const char* path, const relayout_model_options& given) {
+  if (given.threads < 0) refuse("options.threads", "is " + std::to_string(given.threads));
   if (given.batch < 0) refuse("options.batch", "is " + std::to_string(given.batch));
   if (!std::isfinite(given.input_scale)) refuse("options.input_scale", "is " + std::to_string(given.input_scale));
   if (!std::string_view(path).starts_with(graph::kNamedModel)) return model_of_file(path, given);
@@ -143,7 +144,7 @@ PlannedModel planned(const char* path, const relayout_model_options& given) {
   graph::OnnxModel read = read_model(path, given);
   graph::Graph& g = read.graph;
   check_sources(given, g);
-  const auto backend = execute::onednn_backend(std::max(given.threads, 0));
+  const auto backend = execute::onednn_backend(given.threads);
   const graph::Widened widened = graph::prepare(
       g, [&](const graph::Graph& of, graph::NodeId n) { return graph::has_implementation(*backend, of, n); });
   if (widened.nodes > 0) read.warnings.push_back(text_of(widened, backend->name()));

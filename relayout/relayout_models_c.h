@@ -140,7 +140,8 @@ typedef struct relayout_model_run_options {
   size_t struct_size;
   /* Where it is not null, it is called with `context` before each primitive and reorder, on the calling thread: with
    * how many are done, and how many there are at most; done == total in the last call. It answers 0 to go on. Any other
-   * answer ends the call with RELAYOUT_INTERRUPTED; the destinations then hold anything. */
+   * answer ends the call with RELAYOUT_INTERRUPTED; the destinations then hold anything. It must not run the model, nor
+   * free it. */
   int (*progress)(void* context, int64_t done, int64_t total);
   void* context;
 } relayout_model_run_options;

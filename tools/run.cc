@@ -96,14 +96,14 @@ Json profile_json(const Graph& graph, const execute::Profile& profile, const gra
                  {"ref", step.reference},
                  {"nanoseconds", step.nanoseconds}};
     if (step.node != graph::kNone) each["primitive"] = std::string(graph::name(graph.node(step.node).kind));
-    if (const auto us = predicted_us(cost, step)) each["predicted_us"] = *us;
+    if (const auto us = predicted_us(cost, step)) each["predicted_us"] = std::isfinite(*us) ? Json(*us) : Json();
     out["steps"].push_back(std::move(each));
   }
   return out;
 }
 
 std::string profile_text(const execute::Profile& profile, const graph::PredictedCost& cost) {
-  const auto us_text = [](double us) { return fmt::format("{:.1f} us", us); };
+  const auto us_text = [](double us) { return std::isfinite(us) ? fmt::format("{:.1f} us", us) : "-"; };
   std::vector<std::vector<std::string>> rows = {{"time", "predicted", "share", "step", "by"}};
   int64_t primitives = 0, reorders = 0;
   for (const execute::StepTime& step : profile.steps) {

@@ -98,6 +98,9 @@ TEST_F(CModels, RefuseDimsThatAreNotTheModels) {
   how = options();
   how.batch = -1;
   EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT), "options.batch is -1");
+  how.batch = 0;
+  how.threads = -2;
+  EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT), "options.threads is -2");
   how = options(kDims);
   how.input_scale = INFINITY;
   EXPECT_EQ(error_of_load(file_.path(), how, RELAYOUT_INVALID_ARGUMENT), "options.input_scale is inf");

@@ -60,9 +60,8 @@ class AnalyticCosts : public Costs {
                          work.transformed_bytes / (calibration_.near_bytes_per_us * performance.transforms);
     const double share_us =
         (in_place ? kInPlace : 1) / (performance.memory * order_share(node, implementation, channels));
-    const double given = given_bytes(context, node, work), cold = given / calibration_.memory_bytes_per_us;
-    const Traffic traffic = traffic_of(work.bytes - given);
-    // Times go one by one, and while few rows are multiplied by the weights of one, the next ones' are not read.
+    const Traffic traffic = traffic_of(work.bytes);
+    // A recurrent network reads its weights again at every time, after the state of the time before is computed.
     const Traffic again = traffic_of(work.repeated_bytes);
     const double arithmetic =
         work.flops / speed + moved + work.repeats * (again.near + again.far) / performance.memory;
@@ -70,8 +69,12 @@ class AnalyticCosts : public Costs {
     // ahead, so the time of the traffic to memory is added to the arithmetic and does not overlap with it.
     const bool waits = is_convolution(node) && channels == Channels::last;
     const double far = traffic.far * share_us, near = traffic.near * share_us;
-    return calibration_.step_us + calibration_.call_us +
-           (waits ? std::max(arithmetic, near + cold) + far : std::max(arithmetic, near + cold + far));
+    const double cached = waits ? std::max(arithmetic, near) + far : std::max(arithmetic, near + far);
+    // What exists before a run is in memory: between two runs the rest of a model has used the caches.
+    const double given = given_bytes(context, node, work);
+    const Traffic rest = traffic_of(work.bytes - given);
+    const double cold = given / calibration_.memory_bytes_per_us + (rest.near + rest.far) * share_us;
+    return calibration_.step_us + calibration_.call_us + std::max(cached, cold);
   }
 
   double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override {
@@ -84,8 +87,7 @@ class AnalyticCosts : public Costs {
   }
 
  private:
-  /// Bytes of sources that exist before a run, which are in memory: between two runs the rest of a model has used the
-  /// caches.
+  /// Bytes of sources that exist before a run.
   static double given_bytes(const CostContext& context, const Node& node, const Work& work) {
     double out = 0;
     for (std::size_t i = 0; i < node.src.size(); ++i)

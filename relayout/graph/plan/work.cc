@@ -137,7 +137,7 @@ double rnn_operations(const Graph& graph, const Node& node) {
 void add_repeated(const Graph& graph, const Node& node, Work& work) {
   const TensorId recurrent = node.src[4];
   work.repeated_bytes = elements(graph, recurrent) * bits(graph.tensor(recurrent).dtype) / 8;
-  work.repeats = static_cast<double>(graph.tensor(node.src[0]).dims[0]) - 1;
+  work.repeats = std::max(0.0, static_cast<double>(graph.tensor(node.src[0]).dims[0]) - 1);
 }
 
 double window(const Graph& graph, const Node& node) {

@@ -16,7 +16,7 @@ struct CellTime {
   const float* bias = nullptr;     // of lbr_gru, the row that is added to the linear part; null without a bias
   float* gates = nullptr;          // rows of Cell::row() elements, gates x out of them used: what comes from the
                                    // sources and the bias; overwritten
-  float* work = nullptr;           // likewise
+  float* work = nullptr;           // likewise; not of lstm
   float* h = nullptr;              // rows x out: the state before; becomes the state after
   float* c = nullptr;              // of lstm, likewise
 };
@@ -34,9 +34,13 @@ class Cell {
 
   /// Elements of all gates.
   int64_t columns() const { return (kind_ == graph::RnnCell::lstm ? 4 : 3) * out_; }
-  /// Elements from one row of them to the next in CellTime: an odd number of KiB, so that no four rows begin at the
-  /// same place of a page, where a processor takes a read of one for a read of what it has just written to another.
-  int64_t row() const { return (ceil_div(columns(), kQuarterPage) | 1) * kQuarterPage; }
+  /// Elements from one row of them to the next in CellTime. Rows of a KiB and more begin an odd number of KiB apart, so
+  /// that no four begin at the same place of a page, where a processor takes a read of one for a read of what it has
+  /// just written to another. Shorter rows begin at lines.
+  int64_t row() const {
+    if (columns() < kQuarterPage) return ceil_div(columns(), kLine) * kLine;
+    return (ceil_div(columns(), kQuarterPage) | 1) * kQuarterPage;
+  }
   void run(const CellTime& time) const;
   /// A product, its columns shared by the threads.
   void multiply(const MatrixProduct& product) const;
@@ -44,7 +48,7 @@ class Cell {
   void add(const float* from, float* to, int64_t n) const { apply(graph::BinaryAlgorithm::add, to, from, to, n); }
 
  private:
-  static constexpr int64_t kQuarterPage = 256;  // f32
+  static constexpr int64_t kQuarterPage = 256, kLine = 16;  // f32
 
   MatrixProduct by_weights(const CellTime& time) const;
   void run_lstm(const CellTime& time) const;

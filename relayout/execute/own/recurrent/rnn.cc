@@ -50,15 +50,17 @@ class RnnExecutable : public Executable {
 
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
     // Each operand where it begins; null where it is absent.
-    Operands all{*this, {}, {}, 0};
+    Operands all{*this, {}, {}, {}, 0};
     for (std::size_t i = 0; i < src.size(); ++i)
       all.from.push_back(src[i] ? static_cast<const float*>(src[i]) + starts_[i] : nullptr);
     for (std::size_t i = 0; i < dst.size(); ++i)
       all.to.push_back(dst[i] ? static_cast<float*>(dst[i]) + starts_[src.size() + i] : nullptr);
-    const int64_t parts = std::max<int64_t>(1, parts_);
+    // Threads must not throw, so that all memory is there before they begin.
+    const int64_t tasks = std::max<int64_t>(1, parts_) * s_.at_once();
+    for (int64_t i = 0; i < tasks; ++i) all.memory.push_back(allocate_for(part_of(i)));
     for (; all.direction < s_.directions(); all.direction += s_.at_once()) {
       cpu::parallel_for(
-          run_options(parts_ > 0 ? threads_ : 1), parts * s_.at_once(), 1,
+          run_options(parts_ > 0 ? threads_ : 1), tasks, 1,
           [](void* of, int64_t begin, int64_t end) {
             const Operands& operands = *static_cast<const Operands*>(of);
             for (int64_t i = begin; i < end; ++i) operands.executable.run_part(i, operands);
@@ -68,10 +70,16 @@ class RnnExecutable : public Executable {
   }
 
  private:
+  /// Memory of a part: its states, its gates at some times, and its rows of the sources where they do not lie together.
+  struct PartMemory {
+    std::vector<float> h, c, sources;
+    Buffer gates, work;  // aligned, so that threads that share the columns do not write to the same lines
+  };
   struct Operands {
     const RnnExecutable& executable;
     std::vector<const float*> from;
     std::vector<float*> to;
+    mutable std::vector<PartMemory> memory;  // by part of the directions that run at once
     int64_t direction;  // the first of those that run at once
 
     /// A source's or result's part that begins behind so many elements; null if the operand is absent.
@@ -95,57 +103,79 @@ class RnnExecutable : public Executable {
     return threads_ > 1 && 2 * parts * s_.at_once() > threads_ ? parts : 0;
   }
 
-  void run_part(int64_t i, const Operands& all) const {
-    const int64_t count = std::max<int64_t>(1, parts_), i_part = i % count;
-    const Part part{all.direction + i / count, s_.batch * i_part / count, s_.batch * (i_part + 1) / count};
-    const int64_t d = part.direction, columns = cell_.columns();
+  /// The part of a task, whose direction is one of the first that run at once.
+  Part part_of(int64_t task) const {
+    const int64_t count = std::max<int64_t>(1, parts_), i = task % count;
+    return {task / count, s_.batch * i / count, s_.batch * (i + 1) / count};
+  }
+
+  /// Times whose products with the sources are computed at once.
+  int64_t times_at_once(const Part& part) const {
+    return std::clamp<int64_t>(kRows / std::max<int64_t>(1, part.rows()), 1, std::max<int64_t>(1, s_.times));
+  }
+
+  PartMemory allocate_for(const Part& part) const {
+    const auto state = static_cast<std::size_t>(part.rows() * s_.out);
+    const int64_t times = times_at_once(part), row = part.rows() * cell_.row();
+    const int64_t sources = part.rows() < s_.batch ? times * part.rows() * s_.in : 0;
+    return {.h = std::vector<float>(state),
+            .c = std::vector<float>(s_.cell == RnnCell::lstm ? state : 0),
+            .sources = std::vector<float>(static_cast<std::size_t>(sources)),
+            .gates = floats(times * row),
+            .work = floats(s_.cell == RnnCell::lstm ? 0 : row)};
+  }
+
+  void run_part(int64_t task, const Operands& all) const {
+    Part part = part_of(task);
+    part.direction += all.direction;
+    PartMemory& memory = all.memory[static_cast<std::size_t>(task)];
+    const int64_t d = part.direction, columns = cell_.columns(), chunk = times_at_once(part);
     const bool lbr = s_.cell == RnnCell::lbr_gru, backwards = d == 1 || s_.direction == RnnDirection::right_to_left;
     const float* bias = all.src(kBias, d * (columns + (lbr ? s_.out : 0)));
     const int64_t state = (d * s_.batch + part.begin) * s_.out;
-    std::vector<float> h = first_state(all.src(kIter, state), part), c = first_state(all.src(kIterC, state), part);
-    const int64_t chunk = std::max<int64_t>(1, kRows / std::max<int64_t>(1, part.rows()));
-    // Aligned, so that threads that share the columns do not write to the same lines.
-    const Buffer all_gates = floats(chunk * part.rows() * cell_.row()), work = floats(part.rows() * cell_.row());
-    auto* gates = reinterpret_cast<float*>(all_gates.get());
+    begin_state(all.src(kIter, state), memory.h);
+    begin_state(all.src(kIterC, state), memory.c);
+    auto* gates = reinterpret_cast<float*>(memory.gates.get());
     CellTime time{.rows = part.rows(),
                   .weights = all.src(kWeightsIter, d * s_.out * columns),
                   .bias = lbr && bias ? bias + columns : nullptr,
-                  .work = reinterpret_cast<float*>(work.get()),
-                  .h = h.data(),
-                  .c = c.data()};
+                  .work = reinterpret_cast<float*>(memory.work.get()),
+                  .h = memory.h.data(),
+                  .c = memory.c.data()};
     for (int64_t done = 0; done < s_.times; done += chunk) {
       const int64_t times = std::min(chunk, s_.times - done), first = backwards ? s_.times - done - times : done;
       from_sources(part, all.src(kLayer, first * s_.batch * s_.in), all.src(kWeightsLayer, d * s_.in * columns), bias,
-                   times, gates);
+                   times, memory);
       for (int64_t j = 0; j < times; ++j) {
         const int64_t t = backwards ? times - 1 - j : j;
         time.gates = gates + t * part.rows() * cell_.row();
         cell_.run(time);
-        give(part, all.to[kDstLayer], first + t, h.data());
+        give(part, all.to[kDstLayer], first + t, memory.h.data());
       }
     }
-    if (float* last = all.dst(kDstIter, state)) std::ranges::copy(h, last);
-    if (float* last = all.dst(kDstIterC, state)) std::ranges::copy(c, last);
+    if (float* last = all.dst(kDstIter, state)) std::ranges::copy(memory.h, last);
+    if (float* last = all.dst(kDstIterC, state)) std::ranges::copy(memory.c, last);
   }
 
   static Buffer floats(int64_t count) { return allocate(count * static_cast<int64_t>(sizeof(float))); }
 
-  std::vector<float> first_state(const float* given, const Part& part) const {
-    std::vector<float> out(static_cast<std::size_t>(part.rows() * s_.out));
-    if (given) std::copy_n(given, out.size(), out.begin());
-    return out;
+  static void begin_state(const float* given, std::vector<float>& state) {
+    if (given) {
+      std::copy_n(given, state.size(), state.begin());
+    } else {
+      std::ranges::fill(state, 0.0f);
+    }
   }
 
   /// gates = x Wl + b, for the rows of a part at so many times.
   void from_sources(const Part& part, const float* x, const float* weights, const float* bias, int64_t times,
-                    float* gates) const {
+                    PartMemory& memory) const {
     const int64_t rows = times * part.rows(), columns = cell_.columns(), row = part.rows() * s_.in;
-    std::vector<float> together;
+    auto* gates = reinterpret_cast<float*>(memory.gates.get());
     if (part.rows() < s_.batch) {
-      together.resize(static_cast<std::size_t>(times * row));
       for (int64_t t = 0; t < times; ++t)
-        std::copy_n(x + (t * s_.batch + part.begin) * s_.in, row, together.data() + t * row);
-      x = together.data();
+        std::copy_n(x + (t * s_.batch + part.begin) * s_.in, row, memory.sources.data() + t * row);
+      x = memory.sources.data();
     }
     for (int64_t r = 0; r < rows; ++r) {
       float* of = gates + r * cell_.row();
