@@ -5,8 +5,7 @@
 
 RELAYOUT is the command. Each model is planned by measured prices, and each step of that plan is priced both ways; what
 is compared is the analytic price over the measured one. The command keeps measured prices, so that a second run is
-fast.
-Measure on a machine that does nothing else.
+fast. Measure on a machine that does nothing else.
 """
 import argparse
 import collections

@@ -1,5 +1,5 @@
 // LSTM, GRU and linear-before-reset GRU of one layer, inference, f32. Of GRUs the tested backend has only a reference,
-// and its LSTMs copy more than they compute where the batch is small.
+// and its LSTMs are slower where the batch is small (docs/lab/models-inference.md).
 //
 // What comes from the sources is one product for many times, before the times go one by one (recurrent/cell.h).
 #include <algorithm>
@@ -94,8 +94,8 @@ class RnnExecutable : public Executable {
     int64_t rows() const { return end - begin; }
   };
 
-  /// Parts of the batch, each on a thread of its own from the first time to the last; 0 if half of the threads would
-  /// have none, where they share the columns of each product instead.
+  /// How many parts of the batch have a thread of their own from the first time to the last. 0 where fewer than half of
+  /// the threads would have work: all threads then share the columns of each product.
   int64_t parts() const {
     const int64_t columns = Cell(s_.cell, s_.out, 1).columns();
     if (s_.times * s_.batch * s_.directions() * (s_.in + s_.out) * columns < kWorthThreads) return 0;
