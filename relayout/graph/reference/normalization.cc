@@ -39,11 +39,15 @@ struct Statistics {
 Statistics statistics(const NormalizationGroups& g, const double* src) {
   Statistics out{Values(static_cast<std::size_t>(g.groups), 0), Values(static_cast<std::size_t>(g.groups), 0)};
   const auto at = [](Values& values, int64_t i) -> double& { return values[static_cast<std::size_t>(i)]; };
-  for (int64_t i = 0; i < g.elements; ++i) at(out.mean, g.group(i)) += src[i] / g.size();
+  // Divided last, so that the mean of equal numbers is that number: differences that are 0 give NaN with an infinite
+  // scale.
+  for (int64_t i = 0; i < g.elements; ++i) at(out.mean, g.group(i)) += src[i];
+  for (double& mean : out.mean) mean /= g.size();
   for (int64_t i = 0; i < g.elements; ++i) {
     const double difference = src[i] - at(out.mean, g.group(i));
-    at(out.variance, g.group(i)) += difference * difference / g.size();
+    at(out.variance, g.group(i)) += difference * difference;
   }
+  for (double& variance : out.variance) variance /= g.size();
   return out;
 }
 

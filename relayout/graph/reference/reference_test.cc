@@ -163,6 +163,12 @@ TEST(Reference, PreluBinarySum) {
   expect_near(run(Kind::sum, SumAttributes{{2, -1}}, {x, x}, {1, 2, 2}), {-1, 2, -3, 4});
 }
 
+TEST(Reference, TheMeanOfEqualNumbersIsThatNumber) {
+  const std::pair<Dims, Values> x{{1, 20}, Values(20, 3)}, scale{{20}, Values(20, INFINITY)};
+  const Values out = run(Kind::layer_normalization, NormalizationAttributes{}, {x, scale}, {1, 20});
+  EXPECT_TRUE(std::ranges::all_of(out, [](double value) { return std::isnan(value); }));
+}
+
 TEST(Reference, SoftmaxShuffleReduction) {
   const double e = std::exp(1);
   const std::pair<Dims, Values> x{{1, 2, 2}, {0, 1000, 1, 1001}};
