@@ -36,6 +36,25 @@ bool has_post_ops(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const graph::Node& node) { return !node.post_ops.empty(); });
 }
 
+TEST_F(Optimize, PoliciesReorderNothingToWhereElementsShareMemory) {
+  // The layout of the largest source, whose heads share elements, is requested of the constant that is added, too.
+  Graph graph;
+  const graph::TensorId x = graph.input("x", {1, 3, 1, 1, 6}, DType::f32, Format::parse("acdeb"));
+  const graph::TensorId shared = graph.add(graph::Kind::broadcast, graph::BroadcastAttributes{{1, 3, 2, 1, 6}}, {x})[0];
+  const graph::TensorId keys = graph.add(graph::Kind::reshape, graph::ReshapeAttributes{{1, 6, 1, 6}}, {shared})[0];
+  const graph::TensorId queries = graph.input("q", {1, 6, 1, 1}, DType::f32, Format::parse("nchw"));
+  const graph::TensorId c = graph.constant("c", {1, 6, 1, 6}, std::vector<float>(36, 0.5f));
+  const graph::TensorId scores = graph.add(graph::Kind::matmul, graph::MatmulAttributes{}, {queries, keys})[0];
+  graph.output(graph.binary(graph.eltwise(scores, {graph::EltwiseAlgorithm::tanh}), c));
+  const std::vector<Values> inputs = test::random_inputs(graph, 1), want = graph::evaluate(graph, inputs);
+  graph::fuse(graph);
+  ASSERT_TRUE(has_post_ops(graph));
+  for (const graph::Policy policy : test::all_policies()) {
+    SCOPED_TRACE(name(policy));
+    expect_equal(graph, graph::propagate(graph, *backend_, {.policy = policy}), inputs, want, 1e-5);
+  }
+}
+
 TEST_F(Optimize, PlansOfRandomGraphsWithPostOpsRun) {
   const int plans = test::slow_tests() ? 3000 : 600;
   FusedCounts fused;

@@ -149,8 +149,19 @@ class Propagation {
   /// What the backend offers to a program that asks for layouts alone.
   std::vector<Implementation> offered(NodeId id, const LayoutRequests& requests, const Implementation* forward) const {
     std::vector<Implementation> out = backend_.implementations(graph_, id, requests.src, requests.dst, forward);
-    std::erase_if(out, [](const Implementation& one) { return one.rounds_more; });
+    std::erase_if(out, [&](const Implementation& one) { return one.rounds_more || writes_twice(id, one); });
     return out;
+  }
+
+  /// Whether a result, or a source that has to be reordered, would have a layout in which elements share memory: that
+  /// of a source that is broadcast, which was requested of other operands too.
+  bool writes_twice(NodeId id, const Implementation& one) const {
+    const Node& node = graph_.node(id);
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const TensorId t = node.src[i];
+      if (t != kNone && one.src[i] != current(t) && !one.src[i]->injective_with_padding()) return true;
+    }
+    return std::ranges::any_of(one.dst, [](const auto& dst) { return dst && !dst->injective_with_padding(); });
   }
 
   /// The first implementation that is not a slow reference, for the policy's requests in their order. If the first
