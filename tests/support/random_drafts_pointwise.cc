@@ -53,7 +53,9 @@ Draft softmax(RandomNode& out, Random& random) {
   const Dims src = random.one_in(3) ? Dims{random.between(1, 5), random.between(1, 40)} : random_data_dims(random);
   out.options.relative = 1e-4;
   const int axis = random.one_in(2) ? 1 : static_cast<int>(random.between(0, src.size() - 1));
-  return {SoftmaxAttributes{.axis = axis, .log = random.one_in(3)}, {random_source(out, src)}};
+  SoftmaxAttributes attributes{.axis = axis, .log = random.one_in(3)};
+  attributes.masked_rows_give_zero = !attributes.log && axis % 2 == 0;
+  return {attributes, {random_source(out, src)}};
 }
 
 Draft resampling(RandomNode& out, Random& random) {

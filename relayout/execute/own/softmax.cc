@@ -16,6 +16,7 @@ class SoftmaxExecutable : public Executable {
  public:
   explicit SoftmaxExecutable(const OwnRequest& r)
       : log_(r.node.as<graph::SoftmaxAttributes>().log),
+        masked_rows_give_zero_(r.node.as<graph::SoftmaxAttributes>().masked_rows_give_zero),
         src_(r.src_tensor(0), r.src(0)),
         dst_(r.dst_tensor(), r.dst()),
         lanes_(r.src(0).dims(), r.node.as<graph::SoftmaxAttributes>().axis) {}
@@ -32,8 +33,17 @@ class SoftmaxExecutable : public Executable {
 
  private:
   void one(const T* src, T* dst) const {
-    T largest = -std::numeric_limits<T>::infinity(), sum = 0;
-    for (int64_t k = 0; k < lanes_.extent; ++k) largest = std::max(largest, src[k * lanes_.inner]);
+    constexpr T kLeast = -std::numeric_limits<T>::infinity();
+    T largest = kLeast, sum = 0;
+    bool masked = masked_rows_give_zero_;
+    for (int64_t k = 0; k < lanes_.extent; ++k) {
+      largest = std::max(largest, src[k * lanes_.inner]);
+      masked = masked && src[k * lanes_.inner] == kLeast;
+    }
+    if (masked) {
+      for (int64_t k = 0; k < lanes_.extent; ++k) dst[k * lanes_.inner] = 0;
+      return;
+    }
     for (int64_t k = 0; k < lanes_.extent; ++k) {
       const T shifted = src[k * lanes_.inner] - largest;
       dst[k * lanes_.inner] = log_ ? shifted : std::exp(shifted);
@@ -46,7 +56,7 @@ class SoftmaxExecutable : public Executable {
     }
   }
 
-  bool log_;
+  bool log_, masked_rows_give_zero_;
   Numbers<T> src_, dst_;
   ArrayLanes lanes_;
 };

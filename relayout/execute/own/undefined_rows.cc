@@ -9,6 +9,11 @@
 #include "relayout/execute/own/values.h"
 
 namespace relayout::execute {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+}  // namespace
 
 bool UndefinedRows::concern(const graph::Graph& graph, const graph::Node& node) {
   if (node.kind != graph::Kind::softmax || !node.forward()) return false;
@@ -17,7 +22,11 @@ bool UndefinedRows::concern(const graph::Graph& graph, const graph::Node& node) 
 }
 
 UndefinedRows::UndefinedRows(const graph::Graph& graph, const graph::Node& node, const Layout& src, const Layout& dst)
-    : dtype_(graph.tensor(node.dst[0]).dtype), axis_(node.as<graph::SoftmaxAttributes>().axis), src_(src), dst_(dst) {
+    : dtype_(graph.tensor(node.dst[0]).dtype),
+      axis_(node.as<graph::SoftmaxAttributes>().axis),
+      masked_(node.as<graph::SoftmaxAttributes>().masked_rows_give_zero ? 0 : kNan),
+      src_(src),
+      dst_(dst) {
   if (axis_ < 0) axis_ += src.ndims();
 }
 
@@ -61,7 +70,7 @@ void UndefinedRows::run(const void* src, void* dst) const {
     }
     for (int64_t i = 0; (all_least || any_largest) && i < src_.dim(axis_); ++i) {
       at[axis_] = i;
-      write_value(dtype_, std::numeric_limits<float>::quiet_NaN(),
+      write_value(dtype_, all_least ? masked_ : kNan,
                   static_cast<std::byte*>(dst) + dst_.offset(at) * (bits(dtype_) / 8));
     }
     return true;

@@ -1,5 +1,5 @@
-// Undefined rows: softmax of a row with NaN or infinity, or of minus infinity alone, is NaN throughout (internal to
-// execute).
+// Undefined rows: softmax of a row with NaN or infinity, or of minus infinity alone, is NaN throughout; or 0 for minus
+// infinity alone, where the node says so (internal to execute).
 //
 // oneDNN's kernels give numbers for some of them. The source is searched before a run, which brings it into the caches,
 // and where such a row may be, the rows are looked at one by one afterwards.
@@ -18,7 +18,7 @@ class UndefinedRows {
 
   /// Whether the source may have such rows.
   bool may_be_in(const void* src) const;
-  /// Writes NaN to them.
+  /// Writes NaN or 0 to them.
   void run(const void* src, void* dst) const;
 
  private:
@@ -29,6 +29,7 @@ class UndefinedRows {
 
   DType dtype_;
   int axis_;
+  float masked_;
   Layout src_, dst_;
 };
 

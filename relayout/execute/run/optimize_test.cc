@@ -202,6 +202,24 @@ TEST_F(Optimize, ConstantsAreNotReorderedToWhereElementsShareMemory) {
   }
 }
 
+TEST_F(Optimize, SoftmaxOfMaskedRowsGivesZeroIfTheNodeSaysSo) {
+  constexpr double kLeast = -std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Graph graph;
+    const TensorId x = graph.input("x", {1, 2, 2, 3}, dtype, Format::parse("nchw"));
+    graph.output(graph.softmax(x, {.axis = 1, .masked_rows_give_zero = true}));
+    graph.output(graph.softmax(x, {.axis = 3, .masked_rows_give_zero = true}));
+    const std::vector<Values> inputs{{kLeast, 0, 1, kLeast, kLeast, kLeast, kLeast, kLeast, 1, kLeast, 2, 2}};
+    const std::vector<Values> want = graph::evaluate(graph, inputs);
+    EXPECT_EQ(want[0], (Values{0, 1, 0.5, 0, 0, 0, 0, 0, 0.5, 0, 1, 1}));
+    EXPECT_EQ(Values(want[1].begin() + 3, want[1].end()), (Values{0, 0, 0, 0, 0, 1, 0, 0.5, 0.5}));
+    for (const graph::Policy policy : test::all_policies()) {
+      SCOPED_TRACE(name(policy));
+      expect_equal(graph, graph::propagate(graph, *backend_, {.policy = policy}), inputs, want, 1e-5);
+    }
+  }
+}
+
 TEST_F(Optimize, ReductionsCountWhatRepeats) {
   Graph graph;
   const TensorId x = graph.input("x", {4, 4});

@@ -166,6 +166,8 @@ struct ShuffleAttributes {
 struct SoftmaxAttributes {
   int axis = 1;
   bool log = false;
+  /// Whether rows of minus infinity alone, in which every element is masked, give 0 in place of NaN. Not with log.
+  bool masked_rows_give_zero = false;
 };
 
 enum class ResamplingAlgorithm : uint8_t { nearest, linear };

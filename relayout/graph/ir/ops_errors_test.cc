@@ -154,6 +154,7 @@ TEST(OpsErrors, Normalizations) {
       {inputs({{{1, 4}}}), Kind::lrn, LrnAttributes{.size = 0}, "size"},
       {inputs({{{1, 4}}}), Kind::softmax, SoftmaxAttributes{.axis = -3}, "axis"},
       {inputs({{{}}}), Kind::softmax, SoftmaxAttributes{.axis = 0}, "axis"},
+      {inputs({{{1, 4}}}), Kind::softmax, SoftmaxAttributes{1, true, true}, "masked_rows_give_zero"},
       {inputs({{{1, 4}}}, DType::s32), Kind::softmax, SoftmaxAttributes{}, "src"},
   });
 }

@@ -69,7 +69,9 @@ Specs infer_lrn(const Operands& of) {
 
 Specs infer_softmax(const Operands& of) {
   check_floating(of);
-  checked_axis(of.node, "axis", of.node.as<SoftmaxAttributes>().axis, of.src(0).dims.size());
+  const auto& a = of.node.as<SoftmaxAttributes>();
+  checked_axis(of.node, "axis", a.axis, of.src(0).dims.size());
+  if (a.log && a.masked_rows_give_zero) refuse(of.node, "masked_rows_give_zero", "true", "false with log");
   return {{of.src(0).dims, of.src(0).dtype}};
 }
 

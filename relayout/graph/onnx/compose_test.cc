@@ -86,6 +86,11 @@ TEST(OnnxAttention, CausalWithAPastAndMaskedRows) {
   masked.input("q", {1, 1, 2, 1}).input("k", {1, 1, 2, 1}).input("v", {1, 1, 2, 1});
   masked.input("m", {2, 2}, TensorProto::BOOL).node("Attention", {"q", "k", "v", "m"}, {"y"}).output("y");
   expect_near(run(masked, {{1, 2}, {3, 4}, {10, 20}, {0, 1, 0, 0}})[0], {20, 0});
+  // Scores of minus infinity alone, as of a row that is masked, give 0; and so does a masked row whatever its scores
+  // are.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(run(net, {{1, 2}, {-kInfinity, 4}, {10, 20}})[0], (Values{0, 20}));
+  EXPECT_EQ(run(masked, {{1, 2}, {kInfinity, 4}, {10, 20}, {0, 1, 0, 0}})[0][1], 0);
   Net past(23);
   past.input("q", {1, 1, 1, 1}).input("k", {1, 1, 1, 1}).input("v", {1, 1, 1, 1});
   past.input("pk", {1, 1, 1, 1}).input("pv", {1, 1, 1, 1});

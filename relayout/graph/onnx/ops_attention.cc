@@ -108,7 +108,7 @@ AttentionBias attention_bias(Op& op, DType dtype, int64_t queries, int64_t keys,
   return bias;
 }
 
-/// Rows that the bias masks altogether are 0 in place of NaN.
+/// Rows that the bias masks altogether are 0 whatever the scores are: infinity and NaN among these make NaN of them.
 Value without_masked_rows(Op& op, const Value& weights, const std::optional<Value>& bias) {
   if (!bias) return weights;
   Value rows = *bias;
@@ -144,7 +144,10 @@ void attention(Op& op) {
   const int64_t precision = op.integer("softmax_precision", 0);
   Value rows = logits;
   if (precision != 0) rows = cast(op, rows, dtype_of(static_cast<int>(precision), "onnx: node " + in_quotes(op.name)));
-  Value weights = op.add(Kind::softmax, SoftmaxAttributes{3, false}, {rows});
+  // Where scores are minus infinity for all keys of a query, its row gives 0, as in ONNX's reference. The function of
+  // ONNX's schema gives NaN, and ONNX Runtime the first key's value.
+  const SoftmaxAttributes along_keys{.axis = 3, .masked_rows_give_zero = true};
+  Value weights = op.add(Kind::softmax, along_keys, {rows});
   weights = cast(op, without_masked_rows(op, weights, bias.sum), query.dtype);
   const Value out = product(op, weights, repeated_heads(op, value, heads));
   op.set(0, flat ? reshape(op, transpose(op, out, {0, 2, 1, 3}), {out.dims[0], queries, heads * out.dims[3]}) : out);

@@ -74,8 +74,8 @@ struct Fields {
     all(axis, groups);
   }
   void operator()(const SoftmaxAttributes& x) const {
-    const auto& [axis, log] = x;
-    all(axis, log);
+    const auto& [axis, log, masked_rows_give_zero] = x;
+    all(axis, log, masked_rows_give_zero);
   }
   void operator()(const ResamplingAttributes& x) const {
     const auto& [algorithm, sizes, coordinates, rounding] = x;

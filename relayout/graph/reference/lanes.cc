@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "relayout/core/error.h"
 #include "relayout/graph/reference/evaluation.h"
@@ -34,6 +35,9 @@ void softmax(const Evaluation& e) {
         const double s = src[i * step] - max;
         out[i * step] = a.log ? s - std::log(sum) : std::exp(s) / sum;
       }
+      const auto masked = [&](int64_t i) { return src[i * step] == -std::numeric_limits<double>::infinity(); };
+      if (!a.masked_rows_give_zero || !std::ranges::all_of(std::views::iota(int64_t{0}, length), masked)) return;
+      for (int64_t i = 0; i < length; ++i) out[i * step] = 0;
       return;
     }
     const double *dst = e.in(0) + at, *diff_dst = e.in(1) + at;
