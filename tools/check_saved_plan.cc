@@ -14,10 +14,8 @@ constexpr std::size_t kMostLeftOut = std::size_t{1} << 31;
 /// Refuses a plan that is not one for this model, or in which a step reads what no earlier step has written.
 void check_model(const JsonItem& plan, const check::CertificateFile& file, ModelFlags flags) {
   flags.training = read_training(plan);
-  DimsOfArrays dims_of_plan;
-  if (!says_dims(flags))
-    dims_of_plan = [&](std::span<const graph::OnnxInput> inputs) { return planned_dims(plan, inputs); };
-  const graph::Graph graph = load_model(flags, dims_of_plan);
+  const auto dims_of_plan = [&](std::span<const graph::OnnxInput> inputs) { return planned_dims(plan, inputs); };
+  const graph::Graph graph = load_model(flags, {.of_plan = dims_of_plan});
   read_plan(plan, graph);
   check::compare_model(file, graph, tensor_names(graph));
 }

@@ -65,7 +65,7 @@ graph::OnnxModel model_of_file(const std::string& path, const graph::OnnxOptions
   }
 }
 
-Graph graph_of(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays) {
+Graph graph_of(const ModelFlags& flags, const OpenDims& open) {
   std::optional<uint64_t> seed;
   if (flags.random_weights) {
     const int64_t given = from_command_line([&] { return parse_int(*flags.random_weights, "--random-weights"); });
@@ -82,7 +82,8 @@ Graph graph_of(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays) {
         "and channels=N",
         "--dim", escaped(flags.dims.front()));
   }
-  graph::OnnxOptions options{.batch = flags.batch, .dims = dims, .dims_of_arrays = dims_of_arrays};
+  graph::OnnxOptions options{
+      .batch = flags.batch, .dims = dims, .dims_of_arrays = open.of_arrays, .dims_of_plan = open.of_plan};
   if (seed) options.random_weights = *seed;
   options.pass = pass_of(flags);
   graph::OnnxModel model = model_of_file(flags.path, options);
@@ -119,8 +120,8 @@ void add_model_flags(Command& command, ModelFlags& flags) {
                      "Use random weights of this seed in place of the file's");
 }
 
-Graph load_model(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays, graph::Widened* widened) {
-  Graph graph = graph_of(flags, dims_of_arrays);
+Graph load_model(const ModelFlags& flags, const OpenDims& open, graph::Widened* widened) {
+  Graph graph = graph_of(flags, open);
   if (flags.training == kTrainingStep) {
     from_data([&] { graph::append_training(graph); });
   } else {

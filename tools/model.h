@@ -31,13 +31,12 @@ struct ModelFlags {
 /// Values of `training`.
 inline constexpr std::string_view kForwardTraining = "forward", kTrainingStep = "step";
 
-/// Whether --batch or --dim says dims of the model's inputs.
-inline bool says_dims(const ModelFlags& flags) { return flags.batch != 0 || !flags.dims.empty(); }
-
 void add_model_flags(Command& command, ModelFlags& flags);
 
-/// As OnnxOptions::dims_of_arrays.
-using DimsOfArrays = std::function<std::vector<std::optional<Dims>>(std::span<const graph::OnnxInput>)>;
+/// What says dims that the model's file leaves open, beside --batch and --dim; as in OnnxOptions.
+struct OpenDims {
+  graph::DimsOfInputs of_arrays{}, of_plan{};
+};
 
 /// Adds --batch and --dim. `help` is that of --batch.
 void add_dim_flags(Command& command, ModelFlags& flags, const std::string& help);
@@ -46,8 +45,7 @@ void add_dim_flags(Command& command, ModelFlags& flags, const std::string& help)
 /// inputs of layouts that the plan chooses, and their gradients are outputs. Warnings go to standard error. Failure:
 /// usage (dims that nothing says or that contradict each other), and what reading and the passes throw. `widened`: what
 /// is computed in f32 because the backend lacks the model's types.
-graph::Graph load_model(const ModelFlags& flags, const DimsOfArrays& dims_of_arrays = {},
-                        graph::Widened* widened = nullptr);
+graph::Graph load_model(const ModelFlags& flags, const OpenDims& open = {}, graph::Widened* widened = nullptr);
 
 /// Of --policy; blocks by the instruction set in use.
 graph::PropagateOptions propagate_options(graph::Policy policy);

@@ -205,16 +205,16 @@ std::string run_text(const RunOptions& options, const execute::Model& model, con
   return out;
 }
 
-/// The dims of the inputs' files; where neither these nor flags say any, those of the saved plan.
-DimsOfArrays dims_of_inputs(const RunOptions& options, RunInputs& files) {
-  DimsOfArrays arrays = files.dims_of_arrays();
-  if (!options.plan_file || says_dims(options.model)) return arrays;
-  return [arrays, &options](std::span<const graph::OnnxInput> inputs) {
-    std::vector<std::optional<Dims>> out = arrays(inputs);
-    if (std::ranges::any_of(out, [](const auto& dims) { return dims.has_value(); })) return out;
-    const FileJson plan = read_plan_json(*options.plan_file, "tensors");
-    return planned_dims({plan, ""}, inputs);
-  };
+/// The dims of the inputs' files, and of the saved plan.
+OpenDims open_dims(const RunOptions& options, RunInputs& files) {
+  OpenDims out{.of_arrays = files.dims_of_arrays()};
+  if (options.plan_file) {
+    out.of_plan = [&options](std::span<const graph::OnnxInput> inputs) {
+      const FileJson plan = read_plan_json(*options.plan_file, "tensors");
+      return planned_dims({plan, ""}, inputs);
+    };
+  }
+  return out;
 }
 
 int run_model(const RunOptions& options, bool json) {
@@ -222,7 +222,7 @@ int run_model(const RunOptions& options, bool json) {
   check_plan_flags(options.plan);
   RunInputs files(options.inputs);
   graph::Widened widened;
-  const Graph graph = load_model(options.model, dims_of_inputs(options, files), &widened);
+  const Graph graph = load_model(options.model, open_dims(options, files), &widened);
   check_output_file(options, graph);
   Planner planner(graph, options.plan);
   std::optional<graph::LayoutPlan> plan;

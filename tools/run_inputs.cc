@@ -64,7 +64,7 @@ RunInputs::RunInputs(const InputFlags& flags) : flags_(flags) {
   if (flags.resize) size_ = size_argument_of_picture(*flags.resize);
 }
 
-DimsOfArrays RunInputs::dims_of_arrays() {
+graph::DimsOfInputs RunInputs::dims_of_arrays() {
   return [this](std::span<const graph::OnnxInput> inputs) {
     std::vector<Wanted> wanted;
     for (const graph::OnnxInput& input : inputs) {

@@ -31,7 +31,7 @@ class RunInputs {
   explicit RunInputs(const InputFlags& flags);
 
   /// For load_model(); `this` must stay.
-  DimsOfArrays dims_of_arrays();
+  graph::DimsOfInputs dims_of_arrays();
   /// The inputs of the graph, in its order.
   std::vector<Input> open(const graph::Graph& graph);
   /// By which values of inputs are still to be multiplied.

@@ -67,6 +67,23 @@ def dims_in_runs(command):
            "blocks")
 
 
+def several_inputs_of_a_plan(command):
+    """A file says the dims of one input, the plan those of another."""
+    model(command, "two.onnx", [("x", ["rows", "columns"]), ("z", ["rows", "depth"])],
+          [("Relu", "x", "y"), ("Relu", "z", "v")])
+    command.ok("plan", "two.onnx", "--threads", "1", "--dim", "rows=3", "--dim", "columns=2", "--dim", "depth=5", "-o",
+               "two.json")
+    tensors.write_npy(command.path("x2.npy"), (3, 2))
+    planned = ("run", "two.onnx", "--plan", "two.json", "--threads", "1", "--random-inputs", "1")
+    command.ok(*planned, "--input", "x=x2.npy")
+    command.ok(*planned, "--input", "x=x2.npy", "--dim", "depth=5")
+    refused(command, 2, 'dim "depth" is 6 as given, and 5 in the plan', *planned[:-4], "--random-inputs", "1",
+            "--input", "x=x2.npy", "--dim", "depth=6")
+    tensors.write_npy(command.path("x2.npy"), (3, 4))
+    refused(command, 2, 'dim "columns" is 4 in input "x", and 2 in the plan', *planned[:-4], "--random-inputs", "1",
+            "--input", "x=x2.npy")
+
+
 def open_dims(command):
     """plan, check and run of a model that leaves dims open."""
     model(command, "open.onnx", [("x", ["rows", "columns"])], [("Relu", "x", "y")])
@@ -84,13 +101,26 @@ def open_dims(command):
     command.ok("check", "plan.json", "--model", "open.onnx")
     shape, _ = run(command, "open.onnx", "--plan", "plan.json", "--random-inputs", "1")
     expect(shape, (3, 2), "dims of the plan")
+    # Where something says some of them, the others are the plan's; what says another value than the plan is named.
+    for flags in (("--dim", "rows=3"), ("--dim", "columns=2"), ("--batch", "3"), same):
+        command.ok("check", "plan.json", "--model", "open.onnx", *flags)
+        shape, _ = run(command, "open.onnx", "--plan", "plan.json", "--random-inputs", "1", *flags)
+        expect(shape, (3, 2), "dims of flags and of the plan")
+    only = "in the plan, which is for that size alone"
     tensors.write_npy(command.path("x.npy"), (2, 2))
-    refused(command, 3, "dims", "run", "open.onnx", "--plan", "plan.json", "--input", "x.npy")
+    planned = ("run", "open.onnx", "--plan", "plan.json")
+    refused(command, 2, 'dim "rows" is 2 in input "x", and 3 ' + only, *planned, "--input", "x.npy")
+    refused(command, 2, 'dim "columns" is 4 as given, and 2 ' + only, *planned, "--random-inputs", "1", "--dim",
+            "columns=4")
+    refused(command, 2, 'dim "rows" is 4 by the batch size, and 3 ' + only, *planned, "--random-inputs", "1",
+            "--batch", "4")
+    several_inputs_of_a_plan(command)
     model(command, "other.onnx", [("z", ["rows", "columns"])], [("Relu", "z", "y")])
     refused(command, 3, 'made for another model: it has no tensor "z"', "check", "plan.json", "--model", "other.onnx")
     model(command, "more.onnx", [("x", ["rows", "columns", 1])], [("Relu", "x", "y")])
     refused(command, 3, 'tensor "x" has 2 dims, and 3 in the model', "check", "plan.json", "--model", "more.onnx")
-    refused(command, 3, "dims", "check", "plan.json", "--model", "open.onnx", "--batch", "4", "--dim", "columns=2")
+    refused(command, 2, 'dim "rows" is 4 by the batch size, and 3 ' + only, "check", "plan.json", "--model",
+            "open.onnx", "--batch", "4", "--dim", "columns=2")
     tensors.write_npy(command.path("x.npy"), (3, 2))
     run(command, "open.onnx", "--plan", "plan.json", "--input", "x.npy")
     dims_in_runs(command)

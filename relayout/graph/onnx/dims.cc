@@ -1,5 +1,5 @@
-// The dims of a model's inputs: what the file states, what the caller says by name, and what the arrays have that the
-// model will be run with.
+// The dims of a model's inputs: what the file states, what the caller says by name, what the arrays have that the model
+// will be run with, and what a plan has that was made before.
 #include <algorithm>
 
 #include "relayout/core/nearest.h"
@@ -36,6 +36,7 @@ class DimBinder {
     std::ranges::for_each(model_.options.dims, [&](const auto& given) { take_named(given.first, given.second); });
     take_batch();
     take_arrays();
+    take_plan();
     find_batch();
     std::vector<Dims> out;
     for (const OnnxInput& input : inputs_) {
@@ -113,18 +114,30 @@ class DimBinder {
 
   void take_arrays() {
     if (!model_.options.dims_of_arrays || all_known()) return;
-    const std::vector<std::optional<Dims>> arrays = model_.options.dims_of_arrays(inputs_);
-    for (std::size_t i = 0; i < std::min(arrays.size(), inputs_.size()); ++i) {
+    take_dims(model_.options.dims_of_arrays(inputs_), "its array",
+              [](const OnnxInput& input) { return "in input " + quoted_name(input.name); });
+  }
+
+  void take_plan() {
+    if (!model_.options.dims_of_plan) return;
+    take_dims(model_.options.dims_of_plan(inputs_), "the plan",
+              [](const OnnxInput&) { return std::string("in the plan, which is for that size alone"); });
+  }
+
+  /// Takes open dims from whole ones, which `holder` has; by(input) says so in messages about a dim.
+  template <typename By>
+  void take_dims(const std::vector<std::optional<Dims>>& dims, const std::string& holder, By by) {
+    for (std::size_t i = 0; i < std::min(dims.size(), inputs_.size()); ++i) {
       const OnnxInput& input = inputs_[i];
-      if (!arrays[i]) continue;
-      if (arrays[i]->size() != rank_of(input)) {
+      if (!dims[i]) continue;
+      if (dims[i]->size() != rank_of(input)) {
         throw Error(ErrorCode::invalid_argument,
                     "onnx: input " + quoted_name(input.name) + " has " + std::to_string(rank_of(input)) +
-                        " dims, and its array has " + std::to_string(arrays[i]->size()),
-                    escaped(input.name), join(*arrays[i], "x"), std::to_string(rank_of(input)));
+                        " dims, and " + holder + " has " + std::to_string(dims[i]->size()),
+                    escaped(input.name), join(*dims[i], "x"), std::to_string(rank_of(input)));
       }
       for (int d = 0; d < rank_of(input); ++d) {
-        if (is_open(input, d)) learn(key_of(input, d), (*arrays[i])[d], "in input " + quoted_name(input.name));
+        if (is_open(input, d)) learn(key_of(input, d), (*dims[i])[d], by(input));
       }
     }
   }

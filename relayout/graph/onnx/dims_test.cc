@@ -70,10 +70,29 @@ TEST(OnnxDims, AreThoseOfArrays) {
   EXPECT_FALSE(seen[1].dims[1].extent);
 }
 
+TEST(OnnxDims, ThatNothingElseSaysAreThoseOfThePlan) {
+  const auto plan = arrays({Dims{4, 3, 5, 6}, Dims{4, 7}});
+  EXPECT_EQ(dims_of(import(images(), {.dims_of_plan = plan}), 1), (Dims{4, 7}));
+  const OnnxModel some =
+      import(images(), {.dims = {{"h", 5}}, .dims_of_arrays = arrays({{}, Dims{4, 7}}), .dims_of_plan = plan});
+  EXPECT_EQ(dims_of(some, 0), (Dims{4, 3, 5, 6}));
+  EXPECT_TRUE(some.warnings.empty());
+  const std::string only = " in the plan, which is for that size alone";
+  EXPECT_EQ(message(images(), {.dims = {{"w", 9}}, .dims_of_plan = plan}),
+            "onnx: dim \"w\" is 9 as given, and 6" + only);
+  EXPECT_EQ(message(images(), {.batch = 1, .dims_of_plan = plan}),
+            "onnx: dim \"batch\" is 1 by the batch size, and 4" + only);
+  EXPECT_EQ(message(images(), {.dims_of_arrays = arrays({{}, Dims{4, 8}}), .dims_of_plan = plan}),
+            "onnx: dim \"seq\" is 8 in input \"z\", and 7" + only);
+  EXPECT_EQ(message(images(), {.dims_of_plan = arrays({Dims{4, 3, 5}, {}})}),
+            "onnx: input \"x\" has 4 dims, and the plan has 3");
+}
+
 TEST(OnnxDims, PassOnWhatTheCallerThrows) {
   struct Odd : std::exception {};
   const auto odd = [](std::span<const OnnxInput>) -> std::vector<std::optional<Dims>> { throw Odd(); };
   EXPECT_THROW(import(images(), {.dims_of_arrays = odd}), Odd);
+  EXPECT_THROW(import(images(), {.dims_of_plan = odd}), Odd);
   const auto full = [](std::span<const OnnxInput>) -> std::vector<std::optional<Dims>> { throw std::bad_alloc(); };
   EXPECT_THROW(import(images(), {.dims_of_arrays = full}), std::bad_alloc);
 }

@@ -44,17 +44,22 @@ struct OnnxInput {
   std::vector<OnnxDim> dims{};
 };
 
+/// The dims of each input that has any, from the inputs in the file's order.
+using DimsOfInputs = std::function<std::vector<std::optional<Dims>>(std::span<const OnnxInput> inputs)>;
+
 struct OnnxOptions {
-  /// Replaces the first dim of every input that is not constant. 0 keeps the file's; if it has no value, and neither
-  /// `dims` nor `dims_of_arrays` says one, it is that of the first input, or 1, with a warning.
+  /// Replaces the first dim of every input that is not constant. 0 keeps the file's; if it has no value, and nothing
+  /// below says one, it is that of the first input, or 1, with a warning.
   int64_t batch = 0;
   /// Extents of dims of inputs that have no value in the file, by their symbol, or as INPUT[DIM]:
   /// {{"batch", 3}, {"x[2]", 224}}. Dims with the same symbol follow.
   std::vector<std::pair<std::string, int64_t>> dims{};
-  /// Called once with the inputs in the file's order, unless all dims are known, for the dims of the arrays that the
-  /// model will be run with; nothing for an input of which there is no array. They say dims that have no value in the
-  /// file. What it throws is passed on.
-  std::function<std::vector<std::optional<Dims>>(std::span<const OnnxInput> inputs)> dims_of_arrays{};
+  /// Called once, unless all dims are known, for the dims of the arrays that the model will be run with; nothing for an
+  /// input of which there is no array. They say dims that have no value in the file. What it throws is passed on.
+  DimsOfInputs dims_of_arrays{};
+  /// Called once for the dims in a plan that was made before. They say dims that have no value in the file and that
+  /// nothing above says; where something above says another value, that is an error. What it throws is passed on.
+  DimsOfInputs dims_of_plan{};
   /// Replaces all other dims of inputs that have no value. If it is 0, such a dim is an error.
   int64_t unknown_extent = 0;
   /// If not 0: the seed of random values that replace floating weights (random_weights.h).

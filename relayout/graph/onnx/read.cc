@@ -81,16 +81,17 @@ OnnxModel finish(::onnx::ModelProto& proto, const OnnxOptions& options, const st
   return {std::move(model.graph), model.opset, std::move(model.warnings)};
 }
 
-/// Calls import(options), and turns a lack of memory and protobuf's exceptions into Error. What dims_of_arrays() of the
-/// caller throws is passed on as it is.
+/// Calls import(options), and turns a lack of memory and protobuf's exceptions into Error. What the caller's own
+/// functions throw is passed on as it is.
 template <typename F>
 OnnxModel guarded(const OnnxOptions& given, F&& import) {
   bool by_caller = false;
   OnnxOptions options = given;
-  if (given.dims_of_arrays) {
-    options.dims_of_arrays = [&](std::span<const OnnxInput> inputs) {
+  for (DimsOfInputs* dims_of : {&options.dims_of_arrays, &options.dims_of_plan}) {
+    if (!*dims_of) continue;
+    *dims_of = [&by_caller, call = *dims_of](std::span<const OnnxInput> inputs) {
       by_caller = true;
-      auto dims = given.dims_of_arrays(inputs);
+      auto dims = call(inputs);
       by_caller = false;
       return dims;
     };
