@@ -56,7 +56,7 @@ NOTES = {
     "LinearAttention": "step by step",
     "Loop": "a number of turns that is known at import; the turns stand one behind the other",
     "LRN": "an odd size",
-    "MaxPool": "without the indices of maxima",
+    "MaxPool": "the indices of maxima (`Indices`) from copies of all elements of all windows",
     "NonZero": "a constant source",
     "OptionalGetElement": "of a tensor",
     "OptionalHasElement": "of a tensor",

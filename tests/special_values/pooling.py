@@ -62,6 +62,8 @@ def drawn(seed):
     types = ["f4"] * 6 + ["f2", "f8", elements.BF16] + (["i1", "u1"] if operator == "MaxPool" else [])
     dtype = numpy.dtype(types[int(rng.integers(len(types)))])
     x = elements.plain(rng, (int(rng.integers(1, 3)), int(rng.choice([1, 3, 8, 17])), *dims), dtype)
+    if operator == "MaxPool" and rng.random() < 0.5:
+        how["storage_order"] = int(rng.integers(0, 2))
     draft = Draft(seed, 22, dtype, False)
     return draft, operator, how, x, draft.fresh(x.shape, array=x)
 
@@ -84,13 +86,22 @@ def places_of(n, how, d, rank):
     return windows, -begin, n + end
 
 
+def first_maxima(window, inside, plane, how):
+    """Where in a plane, counted by its rows or its columns, the first largest element of each channel's window is."""
+    import numpy
+    order = "F" if how["storage_order"] else "C"
+    numbers = numpy.arange(numpy.prod(plane)).reshape(plane, order=order)[numpy.ix_(*inside)]
+    return numbers.reshape(-1)[window.argmax(-1)]
+
+
 def defined(operator, x, how):
-    """The result by the definition; and a mask of the windows that have no element, whose result is not defined."""
+    """The results by the definition; and a mask of the windows that have no element, whose result is not defined."""
     import numpy
     rank = x.ndim - 2
     places = [places_of(n, how, d, rank) for d, n in enumerate(x.shape[2:])]
     out = numpy.zeros(x.shape[:2] + tuple(windows for windows, _, _ in places))
-    free = numpy.zeros(out.shape, bool)
+    free, at_most = numpy.zeros(out.shape, bool), numpy.zeros(out.shape, "i8")
+    planes = numpy.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2]) * numpy.prod(x.shape[2:])
     for at in itertools.product(*(range(windows) for windows, _, _ in places)):
         inside, counted = [], 1
         for d, (_, begin, end) in enumerate(places):
@@ -108,12 +119,26 @@ def defined(operator, x, how):
             free[where] = True
         else:
             out[where] = window.max(-1) if operator == "MaxPool" else window.mean(-1)
-    return out.astype(x.dtype), free
+            if "storage_order" in how:
+                at_most[where] = planes + first_maxima(window, inside, x.shape[2:], how)
+    return [out.astype(x.dtype), at_most][:results_of(how)], free
+
+
+def results_of(how):
+    """A MaxPool has its indices as a second result where the order of these is drawn."""
+    return 2 if "storage_order" in how else 1
+
+
+def node_of(draft, operator, source, how):
+    """Adds the node; the shape of its results."""
+    made = draft.node(operator, [source], outputs=results_of(how), **how)
+    return (made[0] if results_of(how) == 2 else made).shape
 
 
 def fits(got, want, free):
     import elements
-    return got.shape == want.shape and (elements.same(got, want, False, False) | free).all()
+    return all(g.shape == w.shape and (elements.same(g.astype(w.dtype), w, False, False) | free).all()
+               for g, w in zip(got, want))
 
 
 def of_peers(operator, how, x):
@@ -122,10 +147,10 @@ def of_peers(operator, how, x):
     import peers
     from draft import Draft
     draft = Draft(0, 22, "f4" if elements.is_float(x.dtype) else x.dtype, False)
-    draft.node(operator, [draft.fresh(x.shape, array=x.astype(draft.dtype))], **how)
+    node_of(draft, operator, draft.fresh(x.shape, array=x.astype(draft.dtype)), how)
     model, outputs = draft.model()
-    given = [p[0] for p in (peers.by_reference(model, draft.inputs), peers.by_runtime(model, draft.inputs)) if p]
-    return [p for p in given if p.shape == outputs[0].shape]
+    given = [p for p in (peers.by_reference(model, draft.inputs), peers.by_runtime(model, draft.inputs)) if p]
+    return [p for p in given if p[0].shape == outputs[0].shape]
 
 
 def unlike_peers(operator, how):
@@ -141,7 +166,7 @@ def judge(seed, ours, counts):
     from draft import Unfit
     draft, operator, how, x, source = drawn(seed)
     try:
-        shape = draft.node(operator, [source], **how).shape
+        shape = node_of(draft, operator, source, how)
     except Unfit:
         shape = (0,)
     what = "%s of %s %s %s" % (operator, x.dtype, x.shape, how)
@@ -149,17 +174,18 @@ def judge(seed, ours, counts):
         counts["without a window"][operator] += 1
         return {}, what
     want, free = defined(operator, x, how)
-    if want.shape != shape:
-        return {"the definition": "has %s, ONNX's inference %s" % (want.shape, shape)}, what
+    if want[0].shape != shape:
+        return {"the definition": "has %s, ONNX's inference %s" % (want[0].shape, shape)}, what
     given = [] if unlike_peers(operator, how) else of_peers(operator, how, x)
     counts["confirmed" if given else "without a peer"][operator] += 1
-    if given and not any(fits(p.astype(x.dtype), want, free) for p in given):
+    counts["indices"]["of windows"] += want[1].size if len(want) == 2 else 0
+    if given and not any(fits(p, want, free) for p in given):
         return {"the definition": "no peer agrees with it"}, what
     wrong, (model, outputs) = {}, draft.model()
     for way, results in ours(model, draft.inputs, outputs, [*WAYS, "drawn%d" % seed]).items():
         if isinstance(results, str):
             wrong[way] = results
-        elif not fits(results[0], want, free):
+        elif not fits(results, want, free):
             wrong[way] = "differs" + ours.names[way]
     counts["ran"][operator] += not wrong
     return wrong, what
@@ -185,7 +211,7 @@ def main():
             for way, why in wrong.items():
                 print("   %s: %s" % (way, why), flush=True)
         ours.close()
-    for what in ("ran", "confirmed", "without a peer", "without a window"):
+    for what in ("ran", "confirmed", "without a peer", "without a window", "indices"):
         print("%s: %s" % (what, ", ".join("%s %d" % pair for pair in counts[what].most_common())))
     print("pooling: %d nodes, %d wrong" % (args.count, bad))
     few = sum(counts["confirmed"].values()) < args.count / 2

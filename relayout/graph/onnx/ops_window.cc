@@ -1,18 +1,13 @@
 // ONNX operators that slide a window: convolutions and pooling, with their ways of saying what is padded.
 #include <array>
 
-#include "relayout/graph/onnx/importer.h"
+#include "relayout/graph/onnx/spatial_window.h"
 
 namespace relayout::graph::importing {
 namespace {
 
 /// The largest kernel, stride, dilation or pad, and the largest spatial extent. Sums and products of these fit 64 bits.
 constexpr int64_t kMostEntry = int64_t{1} << 20, kMostExtent = int64_t{1} << 40;
-
-/// A window over the spatial dims, every list filled in.
-struct SpatialWindow {
-  Dims kernel, strides, dilations, pads_begin, pads_end;
-};
 
 Dims list_of(const Op& op, std::string_view attribute, int count, int64_t otherwise, int64_t least) {
   const auto given = op.integers(attribute);
@@ -252,8 +247,8 @@ Value uncounted_factor(Op& op, const Value& src, const Value& dst, const Spatial
 }
 
 void pool(Op& op, PoolingAlgorithm algorithm) {
-  if (op.wanted(1)) throw NotExpressible{"the indices of maxima are read"};
   SpatialWindow window = pooling_window(op);
+  const SpatialWindow uncut = window;
   const Value src = without_cuts(op, op.input(0), &window);
   const Dims pads_end = window.pads_end;
   const bool sticks_out = reaches_out(op, src, op.integer("ceil_mode", 0) != 0, &window);
@@ -262,6 +257,8 @@ void pool(Op& op, PoolingAlgorithm algorithm) {
     out = binary(op, out, uncounted_factor(op, src, out, window, pads_end), BinaryAlgorithm::mul);
   }
   op.set(0, out);
+  if (!op.wanted(1)) return;
+  op.set(1, indices_of_maxima(op, op.input(0), uncut, out.dims, op.integer("storage_order", 0) != 0));
 }
 
 /// The sum of the p-th powers of magnitudes in a window, to the power of 1 / p.

@@ -143,15 +143,37 @@ TEST(OnnxPool, GlobalOfManyDims) {
   EXPECT_EQ(dims_of(import(one("GlobalMaxPool", {1, 2, 1, 2, 1, 2}))), (Dims{1, 2, 1, 1, 1, 1}));
 }
 
-TEST(OnnxPool, GlobalAndIndices) {
+TEST(OnnxPool, GlobalOnes) {
   expect_near(run(one("GlobalAveragePool", {1, 2, 2, 2}), {counted(8)})[0], {2.5, 6.5});
   expect_near(run(one("GlobalMaxPool", {1, 2, 2, 2}), {counted(8)})[0], {4, 8});
-  Net indices;
-  indices.input("x", {1, 1, 4}).node("MaxPool", {"x"}, {"y", "at"}, {{"kernel_shape", Integers{2}}});
-  indices.output("y");
-  EXPECT_TRUE(import(indices).warnings.empty());
-  indices.output("at").value("at", {1, 1, 3}, ::onnx::TensorProto::INT64);
-  EXPECT_EQ(import(indices).warnings.size(), 1u);
+}
+
+/// The indices that MaxPool gives for a source.
+Values indices_of(const Integers& dims, const Values& x, const std::vector<Attribute>& attributes) {
+  Net net;
+  net.input("x", dims).node("MaxPool", {"x"}, {"y", "at"}, attributes).output("at");
+  const OnnxModel model = import(net);
+  EXPECT_TRUE(model.warnings.empty());
+  EXPECT_EQ(model.graph.tensor(model.graph.outputs[0]).dtype, DType::s64);
+  return run(net, {x})[0];
+}
+
+TEST(OnnxPool, IndicesOfTheFirstMaxima) {
+  const auto of_row = [](const Values& x, const std::vector<Attribute>& attributes) {
+    return indices_of({1, 1, static_cast<int64_t>(x.size())}, x, attributes);
+  };
+  const Attribute two{"kernel_shape", Integers{2}}, three{"kernel_shape", Integers{3}};
+  EXPECT_EQ(of_row({1, 5, 5, 2}, {two}), (Values{1, 1, 2}));
+  EXPECT_EQ(of_row({1, NAN, -3, NAN}, {two}), (Values{0, 2, 2}));  // numbers come before NaN
+  // All are minus infinity: the first place is in the source, also where padding stands before it.
+  EXPECT_EQ(of_row({-INFINITY, -INFINITY}, {three, {"pads", Integers{2, 2}}}), (Values{0, 0, 0, 1}));
+  EXPECT_EQ(of_row({3, 1, 2, 9, 4}, {two, {"dilations", Integers{2}}, {"strides", Integers{2}}}), (Values{0, 4}));
+  EXPECT_EQ(of_row({3, 1, 2, 9, 4}, {two, {"ceil_mode", int64_t{1}}, {"strides", Integers{2}}}), (Values{0, 3, 4}));
+  // Two channels of 2 x 3, counted by rows and by columns.
+  const Values x{0, 9, 0, 0, 0, 1, 7, 0, 0, 0, 0, 8};
+  const Attribute plane{"kernel_shape", Integers{2, 2}}, columns{"storage_order", int64_t{1}};
+  EXPECT_EQ(indices_of({1, 2, 2, 3}, x, {plane}), (Values{1, 1, 6, 11}));
+  EXPECT_EQ(indices_of({1, 2, 2, 3}, x, {plane, columns}), (Values{2, 2, 6, 11}));
 }
 
 Net resize(const Integers& dims, const Numbers& scales, const Integers& sizes,
