@@ -142,6 +142,16 @@ Run fill(cpu::FillKernel kernel, int filled, bool stream) {
   };
 }
 
+/// Repeats a piece in runs of about so many bytes.
+Run repeat(cpu::RepeatKernel kernel, int64_t piece, int64_t run_bytes) {
+  return [=](benchmark::State& state) {
+    const int64_t bytes = run_bytes / piece * piece, runs = 8192 / run_bytes;
+    const auto src = steps(runs, piece), dst = steps(runs, run_bytes);
+    const Fixture data(runs * piece, 8192);
+    data.time(state, runs * bytes, [&] { kernel(data.src(), src.data(), piece, data.dst(), dst.data(), runs, bytes); });
+  };
+}
+
 /// Unpacks lines of n elements of 4 bits, which lie n + 1 elements apart.
 Run unpack(cpu::UnpackKernel kernel, int64_t n) {
   return [=](benchmark::State& state) {
@@ -307,6 +317,11 @@ void add(const Timed& k, cpu::TileKernel kernel) {
 void add(const Timed& k, cpu::FillKernel kernel) {
   for (const int filled : {3, 16, 64}) k.add(fill(kernel, filled, false), "/" + std::to_string(filled));
   k.add(fill(kernel, 64, true), "/64/stream");
+}
+void add(const Timed& k, cpu::RepeatKernel kernel) {
+  for (const int64_t piece : {1, 4, 12}) {
+    for (const int64_t run : {64, 512, 8192}) k.add(repeat(kernel, piece, run), fmt::format("/{}x{}", piece, run));
+  }
 }
 void add(const Timed& k, cpu::UnpackKernel kernel) {
   for (const int64_t n : {4, 16, 64}) k.add(unpack(kernel, n), "/" + std::to_string(n));

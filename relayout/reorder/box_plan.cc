@@ -7,6 +7,7 @@ namespace relayout {
 namespace {
 
 KernelShape shape_of(const LongCopy&) { return KernelShape::copy; }
+KernelShape shape_of(const RepeatedRuns&) { return KernelShape::copy; }
 KernelShape shape_of(const CopiedPieces&) { return KernelShape::copy; }
 KernelShape shape_of(const Transposition&) { return KernelShape::transpose; }
 KernelShape shape_of(const Gather&) { return KernelShape::gather; }

@@ -15,6 +15,7 @@
 #include "relayout/reorder/methods/nibbles.h"
 #include "relayout/reorder/methods/permuted_rows.h"
 #include "relayout/reorder/methods/register_tiles.h"
+#include "relayout/reorder/methods/repeated_runs.h"
 
 namespace relayout {
 
@@ -95,8 +96,9 @@ struct TileRuns {
   const BoxPlan& largest() const;
 };
 
-using Method = std::variant<LongCopy, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines, PermutedRows,
-                            Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
+using Method = std::variant<LongCopy, RepeatedRuns, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines,
+                            PermutedRows, Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements,
+                            Stages, TileRuns>;
 
 /// What a method does in one word, as it is told to users.
 enum class KernelShape : uint8_t {

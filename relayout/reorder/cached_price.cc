@@ -27,6 +27,8 @@ constexpr double kListed = 0.3, kStart = 0.45;
 constexpr double kPiece = 0.45, kHalfLine = 0.2, kRow = 0.5;
 /// To start a long run, to copy a line, to interleave a line, and to move one element by itself.
 constexpr double kLongRunNs = 16, kLine = 0.33, kInterleavedLine = 1, kElement = 0.6;
+/// To start a run of one piece, and to fill a line of it.
+constexpr double kRepeated = 1, kFilledLine = 0.3;
 /// To start the conversion of a run; what a value adds whose neighbours have other attribute values.
 constexpr double kConvertedRun = 3.5, kVaried = 0.45;
 double count(int64_t n) { return static_cast<double>(n); }
@@ -78,6 +80,11 @@ double block_ns(const Loops& box, const RegisterTiles& method) {
 double block_ns(const Loops& box, const LongCopy&) {
   return kLongBlock +
          count(box.block_rows) * (kLongRunNs + kLine * count(ceil_div(box.block_cols * box.piece[kSrc], kCacheLine)));
+}
+
+double block_ns(const Loops& box, const RepeatedRuns&) {
+  const double lines = count(ceil_div(box.block_cols * box.piece[kDst], kCacheLine));
+  return kCopyBlock + count(box.block_rows) * (kRepeated + kFilledLine * lines);
 }
 
 double block_ns(const Loops& box, const CopiedPieces&) {

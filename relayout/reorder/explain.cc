@@ -110,6 +110,10 @@ std::string PlanData::kernel(const BoxPlan& box) const {
   std::string out;
   switch (box.shape()) {
     case KernelShape::copy:
+      if (box.as<RepeatedRuns>()) {
+        out = "repeat " + plural(bytes, "byte") + " in runs of " + plural(box.row_bytes(), "byte");
+        break;
+      }
       out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
       break;
     case KernelShape::transpose: out = "transpose of " + pieces; break;

@@ -37,7 +37,8 @@ struct Loops {
   int64_t row_count = 1, col_count = 1;
   /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
   bool dense_cols = false, dense_rows = false;
-  /// Whether all columns together are one run that is contiguous on both sides, so that they need no list.
+  /// Whether all columns together are one run, so that they need no list: contiguous in the destination, and in the
+  /// source as well, where it is not one piece that they repeat.
   bool long_runs = false;
   /// Whether blocks need two strides and no lists of where rows and columns start: the rows are one axis and the
   /// columns are one axis, and the method has a kernel for that, which writes through the cache.

@@ -72,6 +72,7 @@ bool interleaves_few(Box& box, int64_t element) {
 
 /// Plans a simplified box of elements of whole bytes.
 BoxPlan plan_bytes(Box box, int64_t element, bool streams, const BlockRules& rules) {
+  if (auto repeated = plan_repeated_pieces(box, element, streams)) return *std::move(repeated);
   turn_rows(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
     return plan_elements(std::move(box), element, {}, streams, rules);

@@ -6,6 +6,7 @@ namespace {
 
 /// Whether a box of a method takes longer past the cache than through it.
 bool loses(const Loops&, const auto&) { return false; }
+bool loses(const Loops& loops, const RepeatedRuns&) { return shares_lines(loops); }
 bool loses(const Loops& loops, const CopiedPieces&) { return copies_scraps(loops); }
 bool loses(const Loops& loops, const Transposition&) { return scatters_rows(loops); }
 bool loses(const Loops& loops, const ConvertedTransposition&) { return scatters_rows(loops); }

@@ -97,6 +97,8 @@ std::vector<Prepared> reorders() {
   }
   for (int64_t i = 0, cases = slow_tests() ? 400 : 200; i < cases; ++i)
     out.emplace_back(random_case(rng, i % 4 == 0 ? 3000 : 200), rng);
+  const Dims column{9, 700};
+  out.emplace_back(Case{desc("strides:1,0", column, DType::f32), desc("ab", column, DType::f32), {}, "a column"}, rng);
   return out;
 }
 

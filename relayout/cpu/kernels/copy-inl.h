@@ -154,6 +154,7 @@ void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_
 
 #include "relayout/cpu/kernels/line_program-inl.h"
 #include "relayout/cpu/kernels/nibbles-inl.h"
+#include "relayout/cpu/kernels/repeat-inl.h"
 
 #if RELAYOUT_KERNELS_SIMD
 
@@ -171,11 +172,13 @@ void add_copies(Kernels& k) {
   k.copy = &copy;
   k.copy_strided = &copy_strided;
   k.fill = &fill;
+  k.repeat = &repeat<false>;
   k.line_program = {&line_program_plain<16>, &line_program_plain<64>};
   k.unpack_nibbles = {&unpack_nibbles<false>, &unpack_nibbles<true>};
   k.pack_nibbles = &pack_nibbles;
 #if RELAYOUT_KERNELS_SIMD
   k.copy_stream = &copy_stream;
+  k.repeat_stream = &repeat<true>;
   k.flush = &flush;
   k.permute_lines = &permute_lines;
   k.permuted_bytes = kPermutedBytes;

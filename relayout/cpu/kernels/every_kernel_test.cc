@@ -287,6 +287,24 @@ void check(const Checked& k, FillKernel kernel) {
   }
 }
 
+void check(const Checked& k, RepeatKernel kernel) {
+  for (const int64_t piece : {1, 2, 3, 4, 8, 12, 16, 31, 64}) {
+    for (const int64_t times : {1, 2, 5, 17, 64, 300}) {
+      // Pieces lie and runs start at multiples of their size, and anywhere.
+      for (const int64_t slack : {16, 13}) {
+        const int64_t bytes = piece * times, from = 3 * piece, to = bytes + 16 * piece + (slack % 2);
+        std::vector<Move> moves;
+        for (int64_t run = 0; run < 3; ++run) {
+          for (int64_t i = 0; i < times; ++i) moves.push_back({run * from, run * to + i * piece, piece});
+        }
+        expect_moves(k, moves, slack, [&](const auto* src, auto* dst) {
+          kernel(src, steps(3, from).data(), piece, dst, steps(3, to).data(), 3, bytes);
+        });
+      }
+    }
+  }
+}
+
 void check(const Checked& k, UnpackKernel kernel) {
   for (const int64_t n : {1, 5, 32, 77}) {
     Guarded src((2 * n + 3) / 2, k.side), dst(2 * n, k.side, 3);

@@ -96,6 +96,11 @@ using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_co
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
                             int64_t last_col, uint64_t mask, uint64_t bits, bool stream);
 
+/// Repeats a piece of 1 to 64 bytes in each of some runs of `bytes` bytes, a multiple of the piece's: that of run r is
+/// at src + src_runs[r], and the run starts at dst + dst_runs[r].
+using RepeatKernel = void (*)(const std::byte* src, Starts src_runs, int64_t piece, std::byte* dst, Starts dst_runs,
+                              int64_t runs, int64_t bytes);
+
 /// Unpacks, or packs, n elements of 4 bits of each of `count` lines: line i starts at element first + lines[i] of the
 /// packed side, and at byte i * step of the other, where each element has a byte; signed ones are extended. Where a
 /// packed byte also holds an element that is not of the line, packing keeps that element; if `shared`, another thread

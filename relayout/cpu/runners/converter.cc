@@ -150,6 +150,20 @@ class AttributeRun {
   alignas(64) C copies_[4][kChunk];
 };
 
+/// Where the chunks of a run start on both sides, as bytes from the first one of a call.
+struct ChunkStarts {
+  static constexpr int64_t kMost = 64;
+  int64_t count, src[kMost], dst[kMost];
+
+  ChunkStarts(int64_t chunks, int64_t elements, int64_t src_bytes, int64_t dst_bytes)
+      : count(std::clamp<int64_t>(chunks, 1, kMost)) {
+    for (int64_t i = 0; i < count; ++i) {
+      src[i] = i * elements * src_bytes;
+      dst[i] = i * elements * dst_bytes;
+    }
+  }
+};
+
 template <typename C>
 void Converter::run_steps(const AttributeTable<C>& table, bool stream, const std::byte* src, std::byte* dst,
                           const std::byte* old, int64_t attribute, int64_t attribute_stride, int64_t n,
@@ -162,12 +176,16 @@ void Converter::run_steps(const AttributeTable<C>& table, bool stream, const std
   AttributeRun<C> attributes_of(table, attribute, attribute_stride, period);
   // Past the cache, the first chunk ends where a line does, and so do the others.
   const int64_t head = stream && lines <= kChunk ? to_line(dst) / dst_bytes : 0;
+  // Chunks of whole periods have the same attribute values, so that they are runs of one call.
+  const ChunkStarts starts(period <= kChunk ? n / chunk : 1, chunk, src_bytes, dst_bytes);
   for (int64_t i = 0, count = 0; i < n; i += count) {
     count = std::min(n - i, i == 0 && head > 0 ? head : chunk);
     const AttributeLists<C> lists = attributes_of.of(i, count);
     if constexpr (std::is_same_v<C, float>) {
       if (direct) {
-        runs(stream, src + i * src_bytes, kFirst, dst + i * dst_bytes, kFirst, 1, count, &lists, 0);
+        const int64_t chunks = count < chunk ? 1 : std::min((n - i) / chunk, starts.count);
+        runs(stream, src + i * src_bytes, starts.src, dst + i * dst_bytes, starts.dst, chunks, count, &lists, 0);
+        count *= chunks;
         continue;
       }
     }

@@ -107,7 +107,7 @@ Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t row
   sub.dst_rows += row;
   if (col == 0) return sub;
   if (loops.long_runs)
-    sub.src += col * loops.piece[kSrc];
+    sub.src += col * loops.cols[0].stride[kSrc];
   else
     sub.src_cols += col;
   const int64_t dst = loops.dense_cols ? col * loops.piece[kDst] : block.dst_cols[col];

@@ -16,6 +16,7 @@
 namespace relayout::cpu {
 
 void make(const RunContext& context, const Loops& loops, const LongCopy& method, const Block& block);
+void make(const RunContext& context, const Loops& loops, const RepeatedRuns& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const CopiedPieces& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Gather& method, const Block& block);
@@ -31,6 +32,7 @@ inline void make(const RunContext& context, const Loops& loops, const PermutedRo
 void fill(const RunContext& context, const Loops& loops, const Fill& method, const Block& block, int64_t first_col);
 
 bool stream(const RunContext& context, const Loops& loops, const LongCopy& method, const Block& block);
+bool stream(const RunContext& context, const Loops& loops, const RepeatedRuns& method, const Block& block);
 bool stream(const RunContext& context, const Loops& loops, const CopiedPieces& method, const Block& block);
 bool stream(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block);
 bool stream(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block);

@@ -2,6 +2,7 @@
 #include "relayout/reorder/methods/conversions.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/methods/gather.h"
@@ -80,7 +81,10 @@ std::optional<Planned<ConvertedRuns>> plan_repeated_runs(const Box& box, const C
   runs.elements = loops.elements;
   runs.unit_bits = loops.unit_bits;
   runs.piece = loops.piece;
-  runs.block_cols = (streams ? kOpenLines : kMaxBuffered) / period * period;
+  // A block puts the values of some periods side by side, which takes as long as converting some hundred elements; and
+  // if one block starts at a line, all do.
+  const int64_t lines = std::lcm(period, kCacheLine);
+  runs.block_cols = kOpenLines / lines * lines;
   runs.block_rows = std::clamp<int64_t>(runs.block_cols / runs.col_count, 1, kMaxBlockSide);
   runs.past_cache = streams && !types.sums;
   finish(runs, std::move(rest));

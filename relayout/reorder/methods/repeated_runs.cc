@@ -1,0 +1,45 @@
+// Repeated pieces: which runs are worth it, and their blocks.
+#include "relayout/reorder/methods/repeated_runs.h"
+
+#include <bit>
+
+#include "relayout/reorder/methods/long_copy.h"
+
+namespace relayout {
+namespace {
+
+/// Bytes: the shortest runs of pieces that fill a register, where they follow each other in the source, so that shorter
+/// runs are made by a transposition, and where they do not. And the shortest of other pieces, whose repetitions are
+/// first put together in the cache.
+constexpr int64_t kLeastOfDense = kRowBytes, kLeastApart = kCacheLine, kLeastPutTogether = kLongRun;
+
+}  // namespace
+
+std::optional<Planned<RepeatedRuns>> plan_repeated_pieces(const Box& box, int64_t element, bool streams) {
+  Box rest = box;
+  const int64_t piece = take(rest.axes, find_run(rest.axes, element, element)).extent * element;
+  const auto repeats = find_run(rest.axes, 0, piece);
+  if (repeats == rest.axes.end() || piece > kCacheLine) return {};
+  const Axis run = take(rest.axes, repeats);
+  const bool in_registers = piece <= kRegister && std::has_single_bit(static_cast<uint64_t>(piece));
+  const bool dense = stepping(rest.axes, kSrc, piece) != rest.axes.end();
+  if (run.extent * piece < (!in_registers ? kLeastPutTogether : dense ? kLeastOfDense : kLeastApart)) return {};
+  Planned<RepeatedRuns> out{loops_of_runs(run, rest.axes), {}};
+  Loops& loops = out.loops;
+  loops.elements = count_elements(box);
+  loops.piece = {piece, piece};
+  // Blocks end at lines where runs begin at them, and short runs are put together in the cache.
+  const int64_t bytes = loops.row_bytes(), most = streams && bytes < kLongRun ? kInL2 : 2 * kInL2;
+  loops.block_cols = most / piece / kCacheLine * kCacheLine;
+  loops.block_rows = std::clamp<int64_t>(most / bytes, 1, kMaxBlockSide);
+  loops.past_cache = streams;
+  finish(loops, std::move(rest));
+  return out;
+}
+
+bool shares_lines(const Loops& loops) {
+  const int64_t run = rows_run(loops);
+  return loops.row_bytes() < kLongRun && run < kLongRunOfRows && run % kCacheLine != 0;
+}
+
+}  // namespace relayout
