@@ -58,6 +58,8 @@ const Case kMake[] = {
 const Case kRun[] = {
     {"copy", "ab", "ab", {64, 256}},
     {"copy to padded rows", "ab", "strides:80,1", {64, 67}},
+    {"a column in rows", "strides:3,0", "ab", {67, 131}},
+    {"pixels in rows, u8", "strides:3,0,1", "abc", {20, 201, 3}, u8, u8},
     {"transposition of 1-byte elements", "ab", "ba", {128, 192}, u8, u8},
     {"transposition of 2-byte elements", "ab", "ba", {128, 96}, bf16, bf16},
     {"transposition of 4-byte elements", "ab", "ba", {96, 80}},
@@ -85,6 +87,7 @@ const Case kRun[] = {
 constexpr Machine kSmallCaches{4 << 10, 8 << 10, 16 << 10};
 const Case kStreamed[] = {
     {"streamed copy", "ab", "strides:272,1", {64, 256}},
+    {"streamed column in rows", "strides:3,0", "ab", {67, 131}},
     {"streamed transposition of 1-byte elements", "ab", "ba", {256, 192}, u8, u8},
     {"streamed transposition of 2-byte elements", "ab", "ba", {128, 192}, bf16, bf16},
     {"streamed transposition of 4-byte elements", "ab", "ba", {128, 96}},
