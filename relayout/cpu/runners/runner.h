@@ -115,8 +115,12 @@ inline std::size_t log2_size(int64_t bytes) {
   return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes)));
 }
 
-/// Runs `rows` rows and `cols` columns of a strided box, from the first ones on: a transposition, or pieces or elements
-/// that are copied. Inline, because a small reorder does little more than this.
+/// Repeats a piece in each of `rows` runs of `bytes` bytes of a strided box.
+void repeat_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
+                    int64_t bytes);
+
+/// Runs `rows` rows and `cols` columns of a strided box, from the first ones on: a transposition, pieces that are
+/// repeated, or pieces or elements that are copied. Inline, because a small reorder does little more than this.
 inline void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
                         int64_t cols) {
   const Axis &row = box.rows[0], &col = box.cols[0];
@@ -125,6 +129,7 @@ inline void run_strided(const Kernels& kernels, const BoxPlan& box, const std::b
     return kernels.transpose_strided[log2_size(box.piece[kSrc])](src, col.stride[kSrc], dst, row.stride[kDst], rows,
                                                                  cols, ahead);
   }
+  if (box.as<RepeatedRuns>()) return repeat_strided(kernels, box, src, dst, rows, cols * box.piece[kDst]);
   kernels.copy_strided(src, {row.stride[kSrc], col.stride[kSrc]}, dst, {row.stride[kDst], col.stride[kDst]}, rows, cols,
                        box.piece[kSrc]);
 }

@@ -9,9 +9,11 @@ namespace relayout {
 namespace {
 
 /// Bytes: the shortest runs of pieces that fill a register, where they follow each other in the source, so that shorter
-/// runs are made by a transposition, and where they do not. And the shortest of other pieces, whose repetitions are
-/// first put together in the cache.
-constexpr int64_t kLeastOfDense = kRowBytes, kLeastApart = kCacheLine, kLeastPutTogether = kLongRun;
+/// runs are made by a transposition, and where they do not.
+constexpr int64_t kLeastOfDense = kRowBytes, kLeastApart = kCacheLine;
+/// The same for other pieces, whose repetitions are first put together in the cache: those that are smaller than a
+/// register, and larger ones, which take fewer copies.
+constexpr int64_t kLeastOfSmall = kLongRun, kLeastOfLarge = kPage;
 
 }  // namespace
 
@@ -23,7 +25,10 @@ std::optional<Planned<RepeatedRuns>> plan_repeated_pieces(const Box& box, int64_
   const Axis run = take(rest.axes, repeats);
   const bool in_registers = piece <= kRegister && std::has_single_bit(static_cast<uint64_t>(piece));
   const bool dense = stepping(rest.axes, kSrc, piece) != rest.axes.end();
-  if (run.extent * piece < (!in_registers ? kLeastPutTogether : dense ? kLeastOfDense : kLeastApart)) return {};
+  const int64_t least = in_registers         ? (dense ? kLeastOfDense : kLeastApart)
+                        : piece <= kRegister ? kLeastOfSmall
+                                             : kLeastOfLarge;
+  if (run.extent * piece < least) return {};
   Planned<RepeatedRuns> out{loops_of_runs(run, rest.axes), {}};
   Loops& loops = out.loops;
   loops.elements = count_elements(box);
@@ -33,6 +38,7 @@ std::optional<Planned<RepeatedRuns>> plan_repeated_pieces(const Box& box, int64_
   loops.block_cols = most / piece / kCacheLine * kCacheLine;
   loops.block_rows = std::clamp<int64_t>(most / bytes, 1, kMaxBlockSide);
   loops.past_cache = streams;
+  if (!streams) note_strides(loops);
   finish(loops, std::move(rest));
   return out;
 }
