@@ -1,39 +1,9 @@
-// The list of notations, and the text that they read.
+// The text that notations read.
 #include "relayout/core/notations/notation.h"
 
 #include <charconv>
 
 namespace relayout {
-namespace {
-
-constexpr Notation kNotations[] = {
-    {"digits", read_digits, "digits:(5,4)|(4,1)"},
-    {"dml", read_directml, "dml:{2,3},{5,1}"},
-    {"mace", read_mace, "mace:in_out_channel"},
-    {"cute", read_cute, "cute:((8,3),4):((1,32),8)"},
-    {"xla", read_xla, "xla:{1,0:T(8,128)}"},
-    {"tvm", read_tvm, "tvm:NCHW16c"},
-    {"cudnn", read_cudnn, "cudnn:NC/32HW32"},
-    {"mnn", read_mnn, "mnn:NC4HW4"},
-    {"ncnn", read_ncnn, "ncnn:NC4HW4"},
-    {"tnn", read_tnn, "tnn:NHC4W4"},
-    {"tflite", read_tflite, "tflite:BHWC"},
-    {"acl", read_acl, "acl:OHWIo4"},
-    {"scales", read_scales, "scales:128x4"},
-};
-
-}  // namespace
-
-std::span<const Notation> all_notations() { return kNotations; }
-
-const Notation* notation_of(std::string_view text) {
-  const std::string_view word = text.substr(0, std::min(text.find(':'), text.size()));
-  if (word.size() == text.size()) return nullptr;
-  for (const Notation& notation : kNotations) {
-    if (notation.name == word) return &notation;
-  }
-  return nullptr;
-}
 
 bool NotationText::take(char ch) {
   if (peek() != ch || done()) return false;

@@ -5,9 +5,10 @@
 //     xla:{1,0:T(2,2)}                   the tag AB2a2b
 //
 // A notation is one function that reads the text behind the colon and says, in a Spelled, which tag, strides or digits
-// it means. To add one: write that function in a file of this folder and its line in kNotations (notation.cc); the
-// documents list it in docs/layout-expressions.md. Nothing behind Format::parse() knows where a layout came from. A
-// system's own reader in interop/ may take the parts of its notation that need more than the text says (TVM's letters).
+// it means. To add one: write that function in a file of this folder and its line in kNotations (list.cc); where it
+// is a list of names, it is a table in systems/. The documents list it in docs/layout-expressions.md. Nothing behind
+// Format::parse() knows where a layout came from. A system's own reader in interop/ may take the parts of its notation
+// that need more than the text says (TVM's letters).
 #pragma once
 
 #include <functional>
@@ -82,6 +83,7 @@ struct Spelled {
   std::optional<int> unit_dim{};
 };
 
+struct NamedSystem;
 using ReadNotation = Spelled (*)(NotationText& text);
 
 /// The notation that a text begins with, by its name and a colon; null where there is none.
@@ -89,6 +91,8 @@ struct Notation {
   std::string_view name;  // "cute"
   ReadNotation read;
   std::string_view example;  // a layout in it, for who writes its name and not more
+  /// The system whose names it has, where it is a list of names (systems/).
+  const NamedSystem& (*system)() = nullptr;
 };
 const Notation* notation_of(std::string_view text);
 std::span<const Notation> all_notations();
@@ -101,10 +105,6 @@ Spelled read_cute(NotationText& text);
 Spelled read_xla(NotationText& text);
 Spelled read_tvm(NotationText& text);
 Spelled read_cudnn(NotationText& text);
-Spelled read_mnn(NotationText& text);
-Spelled read_ncnn(NotationText& text);
-Spelled read_tnn(NotationText& text);
-Spelled read_tflite(NotationText& text);
 Spelled read_acl(NotationText& text);
 Spelled read_scales(NotationText& text);
 
