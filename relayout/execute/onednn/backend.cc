@@ -298,12 +298,13 @@ class OneDnnBackend : public Backend {
       if (winograd && (post_ops || !may_use_winograd(graph, node))) break;
       for (const Layouts& attempt : list) {
         if (winograd && attempt[1]) continue;  // weights of a layout are not transformed
-        const std::optional<OperandDescs> descs = descriptors(graph, node, attempt, whole);
+        std::optional<OperandDescs> descs = descriptors(graph, node, attempt, whole);
         if (!descs) continue;
         if (post_ops) {
           const std::optional<LibraryPostOps> ops = library_post_ops(graph, node, attempt);
           if (!ops) continue;
-          maker.attr.set_post_ops(ops->ops);
+          ops->set(maker.attr);
+          descs->bias = ops->bias_desc;
         }
         Found found;
         try {

@@ -25,7 +25,7 @@ Found create_like_convolution(const Request& r, dnnl::algorithm algorithm) {
       return make_backward<BackwardWeights, Forward>(r.maker, algorithm, r.src(0), r.dst(0), r.dst(1), r.src(1),
                                                      strides, dilations, begin, end);
     default:
-      return make<Forward>(r.maker, r.prop(), algorithm, r.src(0), r.src(1), r.src(2), r.dst(0), strides, dilations,
+      return make<Forward>(r.maker, r.prop(), algorithm, r.src(0), r.src(1), r.bias(), r.dst(0), strides, dilations,
                            begin, end);
   }
 }
@@ -52,10 +52,10 @@ Found create_inner_product(const Request& r) {
     case Pass::backward_weights:
       return make_backward<dnnl::inner_product_backward_weights, inner_product_forward>(r.maker, r.src(0), r.dst(0),
                                                                                         r.dst(1), r.src(1));
-    default: return make<inner_product_forward>(r.maker, r.prop(), r.src(0), r.src(1), r.src(2), r.dst(0));
+    default: return make<inner_product_forward>(r.maker, r.prop(), r.src(0), r.src(1), r.bias(), r.dst(0));
   }
 }
 
-Found create_matmul(const Request& r) { return make<dnnl::matmul>(r.maker, r.src(0), r.src(1), r.src(2), r.dst(0)); }
+Found create_matmul(const Request& r) { return make<dnnl::matmul>(r.maker, r.src(0), r.src(1), r.bias(), r.dst(0)); }
 
 }  // namespace relayout::execute

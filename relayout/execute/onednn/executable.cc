@@ -147,7 +147,7 @@ class PrimitiveExecutable : public Executable {
     return node.kind == graph::Kind::rnn && !node.forward() && dst >= 3;
   }
 
-  /// The sources that post-ops read.
+  /// The sources that post-ops read, and the bias that is made of them.
   void add_post_ops(const dnnl::engine& engine, const Graph& graph, const Node& node, const Layouts& layouts) {
     const std::optional<LibraryPostOps> post_ops = library_post_ops(graph, node, layouts);
     if (!post_ops) throw failure(node, "no post-ops in the layouts that are planned");
@@ -158,6 +158,9 @@ class PrimitiveExecutable : public Executable {
                                 layouts[i]->offset0() * bits(dtype) / 8}});
       pass(arg, post_sources_.back().second.memory);
     }
+    if (post_ops->bias.empty()) return;
+    add_own(DNNL_ARG_BIAS, post_ops->bias_desc, engine);
+    std::ranges::copy(post_ops->bias, static_cast<float*>(own_.back().second.get_data_handle()));
   }
 
   void pass(int arg, const dnnl::memory& memory) { args_.push_back({arg, memory.get()}); }

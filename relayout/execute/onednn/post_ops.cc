@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/graph/ir/ops.h"
@@ -29,11 +30,14 @@ std::optional<BinaryAlgorithm> binary_of(const PostOp& op) {
   return std::nullopt;
 }
 
+/// The dim of the channels (matmul: columns) of a destination.
+int channel_of(const Node& node, const Dims& dims) { return node.kind == graph::Kind::matmul ? dims.size() - 1 : 1; }
+
 /// Whether a source has one element, or one for each channel (matmul: column) side by side, or the destination's dims
 /// and its layout. Of others the library's kernels read what is no element.
 bool repeats_as_known(const Node& node, const Layout& source, const std::optional<Layout>& dst, const Dims& dims) {
   if (source.dims() == dims) return dst && moved(source, 0) == moved(*dst, 0);
-  const int channel = node.kind == graph::Kind::matmul ? dims.size() - 1 : 1;
+  const int channel = channel_of(node, dims);
   for (int d = 0; d < dims.size(); ++d) {
     if (source.dim(d) != 1 && d != channel) return false;
   }
@@ -72,7 +76,56 @@ bool is_without_nan(const graph::Graph& graph, const Node& node) {
   return true;
 }
 
+/// The constant by which post-op `number`, which must be one of `algorithm`, changes the result before it: one value, or
+/// one for each channel. Empty if it is no such post-op.
+std::vector<float> constant_of(const graph::Graph& graph, const Node& node, std::size_t number,
+                               BinaryAlgorithm algorithm) {
+  if (number >= node.post_ops.size()) return {};
+  const PostOp& op = node.post_ops[number];
+  const auto* binary = std::get_if<graph::BinaryAttributes>(&op.function);
+  const auto before = static_cast<int>(node.src.size() + number);
+  if (!binary || binary->algorithm != algorithm || op.src[0] != before || op.src[1] >= std::ssize(node.src)) return {};
+  const graph::Tensor& tensor = graph.tensor(node.src[static_cast<std::size_t>(op.src[1])]);
+  const Dims& dims = graph.tensor(node.dst[0]).dims;
+  if (!tensor.constant() || tensor.dtype != DType::f32 || tensor.dims.size() != dims.size()) return {};
+  for (int d = 0; d < dims.size(); ++d) {
+    if (tensor.dims[d] != 1 && d != channel_of(node, dims)) return {};
+  }
+  const graph::Values values = graph::values_of(tensor);
+  return {values.begin(), values.end()};
+}
+
+/// Moves a scale, and an offset behind it, from a node's post-ops to output scales and a bias. Returns how many post-ops
+/// that are.
+std::size_t take_scales(const graph::Graph& graph, const Node& node, LibraryPostOps& out) {
+  if (!kHasOutputScales || !graph::is_byte(graph.tensor(node.src[0]).dtype)) return 0;
+  if (node.own_sources() > 2 && node.src[2] != graph::kNone) return 0;
+  out.scales = constant_of(graph, node, 0, BinaryAlgorithm::mul);
+  if (out.scales.empty()) return 0;
+  const Dims& dims = graph.tensor(node.dst[0]).dims;
+  const int channel = channel_of(node, dims);
+  if (out.scales.size() > 1) out.mask = 1 << channel;
+  const std::vector<float> offset = constant_of(graph, node, 1, BinaryAlgorithm::add);
+  if (offset.empty()) return 1;
+  const auto at = [](const std::vector<float>& values, std::size_t c) { return values[values.size() > 1 ? c : 0]; };
+  for (std::size_t c = 0; c < static_cast<std::size_t>(dims[channel]); ++c)
+    out.bias.push_back(at(offset, c) / at(out.scales, c));
+  if (!std::ranges::all_of(out.bias, [](float value) { return std::isfinite(value); })) {
+    out.bias.clear();
+    return 1;
+  }
+  Dims bias{dims[channel]};
+  while (node.kind == graph::Kind::matmul && bias.size() < dims.size()) bias.insert(0, 1);
+  out.bias_desc = descriptor(Layout::contiguous(bias), DType::f32).value();
+  return 2;
+}
+
 }  // namespace
+
+void LibraryPostOps::set(dnnl::primitive_attr& attributes) const {
+  attributes.set_post_ops(ops);
+  if (!scales.empty()) set_output_scales(attributes, mask, scales);
+}
 
 std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const Node& node, const Layouts& layouts) {
   LibraryPostOps out;
@@ -81,7 +134,9 @@ std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const 
   auto before = static_cast<int>(node.src.size());
   if (!gives_own_type(graph, node)) return std::nullopt;
   const bool finite = is_without_nan(graph, node);
-  for (const PostOp& op : node.post_ops) {
+  const std::size_t taken = finite ? take_scales(graph, node, out) : 0;
+  before += static_cast<int>(taken);
+  for (const PostOp& op : std::span(node.post_ops).subspan(taken)) {
     if (const auto* attributes = std::get_if<graph::EltwiseAttributes>(&op.function)) {
       const std::optional<Eltwise> eltwise = eltwise_of(*attributes);
       if (!eltwise || op.src[0] != before || (forgets_nan(*attributes) && !finite)) return std::nullopt;

@@ -5,10 +5,21 @@
 
 namespace relayout::execute {
 
-/// The library's post-ops, and which argument of execution reads which source of the node.
+/// The library's post-ops, and which argument of execution reads which source of the node. Behind a product of bytes a
+/// scale and an offset that come first are no post-ops: the library's kernels multiply (sum + bias) by output scales
+/// faster. The bias is then offset / scale.
 struct LibraryPostOps {
   dnnl::post_ops ops;
   std::vector<std::pair<int, std::size_t>> operands;
+  /// One, or one for each channel; empty where there is none. `mask` says which dim of the destination they are along.
+  std::vector<float> scales{};
+  int mask = 0;
+  /// One for each channel; empty where there is none.
+  std::vector<float> bias{};
+  dnnl::memory::desc bias_desc{};
+
+  /// Gives a primitive's attributes what they hold of it: all but the bias.
+  void set(dnnl::primitive_attr& attributes) const;
 };
 /// Nothing if the library has none of this kind: functions that forget NaN, or that read another result than that of
 /// the function before; other types than f32; a source whose dims repeat in an unusual way, or whose layout is not that

@@ -13,6 +13,8 @@ namespace relayout::execute {
 /// A memory descriptor for each operand, in the order of graph.h; empty ones for absent operands.
 struct OperandDescs {
   std::vector<dnnl::memory::desc> src, dst;
+  /// Of a bias that post-ops are computed as (post_ops.h); else empty.
+  dnnl::memory::desc bias{};
 };
 
 /// The number of a recurrent layer's projection among its sources, and of its gradient among the destinations.
@@ -43,6 +45,8 @@ struct Request {
 
   /// Descriptors of operands; empty for absent ones.
   dnnl::memory::desc src(std::size_t i) const { return i < node.own_sources() ? descs.src[i] : dnnl::memory::desc(); }
+  /// The bias of a product, its third source or made of post-ops.
+  dnnl::memory::desc bias() const { return has_src(2) ? src(2) : descs.bias; }
   dnnl::memory::desc dst(std::size_t i) const { return i < descs.dst.size() ? descs.dst[i] : dnnl::memory::desc(); }
   bool has_src(std::size_t i) const { return i < node.own_sources() && node.src[i] != graph::kNone; }
   bool has_dst(std::size_t i) const { return i < node.dst.size() && node.dst[i] != graph::kNone; }

@@ -96,6 +96,10 @@ inline void append_eltwise(dnnl::post_ops& ops, const Eltwise& e) { ops.append_e
 inline constexpr bool kZeroPointIsArgument = true;
 inline void set_src_zero_point(dnnl::primitive_attr& attr, int) { attr.set_zero_points_mask(DNNL_ARG_SRC, 0); }
 
+/// Whether results can be multiplied by scales that are known when the primitive is made, behind its bias.
+inline constexpr bool kHasOutputScales = false;
+inline void set_output_scales(dnnl::primitive_attr&, int, const std::vector<float>&) {}
+
 template <typename Arg>
 std::tuple<const Arg&> expanded(const Arg& arg) {
   return arg;
@@ -171,6 +175,11 @@ inline bool keeps_values(const dnnl::memory::desc&) {
 inline constexpr bool kZeroPointIsArgument = false;
 inline void set_src_zero_point(dnnl::primitive_attr& attr, int value) {
   attr.set_zero_points(DNNL_ARG_SRC, 0, {static_cast<int32_t>(value)});
+}
+
+inline constexpr bool kHasOutputScales = true;
+inline void set_output_scales(dnnl::primitive_attr& attr, int mask, const std::vector<float>& scales) {
+  attr.set_output_scales(mask, scales);
 }
 
 /// The numbers that tell one format from another.

@@ -28,7 +28,7 @@ struct Case {
   graph::ConvolutionAttributes window{};
   DType src_type = DType::u8, dst_type = DType::u8;
   int src_zero = 0, dst_zero = 0;
-  bool extreme = false, one_scale = false, bias = true, relu = true;
+  bool extreme = false, one_scale = false, bias = true, relu = true, clip = false;
 };
 
 class QuantizedModels : public testing::Test {
@@ -81,6 +81,7 @@ class QuantizedModels : public testing::Test {
     out.one_scale = coin();
     out.bias = coin();
     out.relu = coin();
+    out.clip = !out.relu && coin();
     return out;
   }
 
@@ -109,6 +110,7 @@ class QuantizedModels : public testing::Test {
                  : c.kind == Kind::matmul    ? graph.matmul(a, b, bias)
                                              : graph.inner_product(a, b, bias);
     if (c.relu) y = graph.eltwise(y, {EltwiseAlgorithm::relu});
+    if (c.clip) y = graph.eltwise(y, {EltwiseAlgorithm::clip, 0, 6});
     const Dims ones(rank, 1);
     y = graph.binary(y, constant(graph, ones, DType::f32, {c.extreme ? 8.0 : 0.5}), BinaryAlgorithm::div);
     y = graph.eltwise(y, {EltwiseAlgorithm::round});

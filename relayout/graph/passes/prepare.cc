@@ -3,6 +3,7 @@
 
 #include "relayout/graph/passes/fuse.h"
 #include "relayout/graph/passes/multiply_bytes.h"
+#include "relayout/graph/passes/requantize.h"
 #include "relayout/graph/passes/simplify.h"
 
 namespace relayout::graph {
@@ -14,6 +15,7 @@ Widened prepare(Graph& graph, const Computable& computable) {
   if (changed.nodes > 0) simplify(graph);
   fuse(graph);
   store_bytes(graph);
+  requantize(graph);
   return changed;
 }
 
