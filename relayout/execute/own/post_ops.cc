@@ -79,8 +79,7 @@ class TwoExecutables : public Executable {
 }  // namespace
 
 bool has_post_ops_behind(const Node& node) {
-  const bool elementwise = node.kind == Kind::eltwise || node.kind == Kind::binary || node.kind == Kind::sum;
-  return !node.post_ops.empty() && !elementwise;
+  return !node.post_ops.empty() && !graph::is_elementwise(node.kind);
 }
 
 std::vector<Implementation> with_post_ops(const Graph& graph, const Node& node, std::vector<Implementation> found,

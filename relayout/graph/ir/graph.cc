@@ -71,6 +71,7 @@ std::string_view name(ArrayOperation operation) {
 }
 
 bool compute_bound(Kind kind) { return kind <= Kind::rnn; }
+bool is_elementwise(Kind kind) { return kind == Kind::eltwise || kind == Kind::binary || kind == Kind::sum; }
 
 bool is_view(Kind kind) { return kind >= Kind::reshape && kind <= Kind::broadcast; }
 

@@ -181,6 +181,8 @@ std::string_view name(BinaryAlgorithm algorithm);
 std::string_view name(ArrayOperation operation);
 /// Compute-bound kinds choose their layouts, see Kind.
 bool compute_bound(Kind kind);
+/// Whether such nodes compute each element from those at the same index, and post-ops may stand behind them.
+bool is_elementwise(Kind kind);
 /// reshape, transpose, slice and broadcast.
 bool is_view(Kind kind);
 

@@ -18,7 +18,6 @@ namespace {
 /// More functions in one pass bring nothing: they work on memory of the first-level cache.
 constexpr std::size_t kMostFunctions = 32;
 
-bool is_elementwise(Kind kind) { return kind == Kind::eltwise || kind == Kind::binary || kind == Kind::sum; }
 bool is_product(Kind kind) { return compute_bound(kind) && kind != Kind::rnn; }
 
 /// The nodes of a group, in the order of the graph.

@@ -148,8 +148,9 @@ double window(const Graph& graph, const Node& node) {
   return elements(graph, reduced) * static_cast<double>(checked_product(kernel).value_or(0));
 }
 
-/// Operations for each element, roughly: functions such as exp take several.
-constexpr double kPlain = 1, kExponential = 12;
+/// Operations for each element, roughly: functions such as exp take several, and processors divide at a fraction of the
+/// rate at which they multiply.
+constexpr double kPlain = 1, kQuotient = 4, kExponential = 12;
 /// A linear resampling takes so many times as long as one to the nearest element.
 constexpr double kLinear = 2.5;
 
@@ -179,9 +180,14 @@ double operations(EltwiseAlgorithm algorithm) {
   }
 }
 
+double operations(const BinaryAttributes& binary) {
+  return binary.algorithm == BinaryAlgorithm::div ? kQuotient : kPlain;
+}
+
 double operations(const PostOp& op) {
-  const auto* eltwise = std::get_if<EltwiseAttributes>(&op.function);
-  return eltwise != nullptr ? operations(eltwise->algorithm) : static_cast<double>(op.src.size()) - 1;
+  if (const auto* eltwise = std::get_if<EltwiseAttributes>(&op.function)) return operations(eltwise->algorithm);
+  if (const auto* binary = std::get_if<BinaryAttributes>(&op.function)) return operations(*binary);
+  return static_cast<double>(op.src.size()) - 1;
 }
 
 double operations(const Node& node) {
@@ -190,6 +196,7 @@ double operations(const Node& node) {
   }
   if (node.kind == Kind::lrn) return static_cast<double>(node.as<LrnAttributes>().size) + kExponential;
   if (node.kind == Kind::softmax) return kExponential;
+  if (node.kind == Kind::binary) return operations(node.as<BinaryAttributes>());
   return node.kind == Kind::eltwise ? operations(node.as<EltwiseAttributes>().algorithm) : kPlain;
 }
 
@@ -229,7 +236,8 @@ double steps_of(const Graph& graph, const Node& node) {
 /// What a function of f32 takes behind a product of bytes, in operations on bytes. Measured; see
 /// docs/lab/planning-cost-model.md.
 constexpr double kFunctionBehindBytes = 22;
-/// And in a pass of its own, which reaches a third of the machine's arithmetic: each operation takes so many.
+/// And in a pass of its own, over the result or over what the cache holds of it, which reaches a third of the machine's
+/// arithmetic: each operation takes so many.
 constexpr double kFunctionApart = 3;
 
 double operand_bytes(const Graph& graph, TensorId tensor, const std::optional<Layout>& layout) {
@@ -261,11 +269,12 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
     out.steps = steps_of(graph, node);
   }
   if (node.kind == Kind::rnn) add_repeated(graph, node, out);
-  const bool behind_bytes = is_byte(graph.tensor(node.src[0]).dtype) && !performance.widens;
+  const bool elementwise = is_elementwise(node.kind), apart = elementwise || performance.post_ops_apart;
+  const bool behind_bytes = !elementwise && is_byte(graph.tensor(node.src[0]).dtype) && !performance.widens;
   for (const PostOp& op : node.post_ops) {
-    const double each = behind_bytes                 ? kFunctionBehindBytes
-                        : performance.post_ops_apart ? kFunctionApart * operations(op)
-                                                     : operations(op);
+    const double each = behind_bytes ? kFunctionBehindBytes
+                        : apart      ? kFunctionApart * operations(op)
+                                     : operations(op);
     out.flops += each * padded(implementation.dst[0]);
   }
   if (node.dst[0] != kNone) out.results = elements(graph, node.dst[0]);
