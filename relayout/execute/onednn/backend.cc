@@ -141,7 +141,6 @@ class OneDnnBackend : public Backend {
     if (implementation.name == whole_name(node)) {
       return make_whole(graph, node, implementation, forward_implementation);
     }
-    if (is_own(implementation.name)) return make_own(graph, node, implementation, threads_);
     if (is_with_post_ops(implementation)) {
       const Graph apart = written_apart(graph, node);
       return make_with_post_ops(make(apart, 0, without_post_ops(node, implementation), nullptr, nullptr), graph, node,
@@ -151,6 +150,7 @@ class OneDnnBackend : public Backend {
       return make_widened(make(in_f32(graph, node), 0, narrowed_name(implementation), nullptr, nullptr), graph, node,
                           implementation, threads_);
     }
+    if (is_own(implementation.name)) return make_own(graph, node, implementation, threads_);
     const Found found = find(graph, node, implementation, forward_implementation);
     if (!found) {
       throw unmade(node, implementation);

@@ -50,7 +50,7 @@ constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},
                                   {"avx2", 0.71, 0.9},
                                   {"jit", 0.95, 0.9},
                                   {"", 0.5, 0.5}};
-constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
+constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"few_rows", 0.6, 0.9}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
 /// Of kernels that multiply bytes. Their names do not say which are depthwise.
 constexpr Share kBytes[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 1.15, 0.6}};
 constexpr Share kDepthwiseBytes{"", 0.74, 0.6};
@@ -189,6 +189,13 @@ ReferenceTimes reference_times(const graph::Node& node, const graph::Implementat
   return out;
 }
 
+/// The share of memory's bandwidth at which a product reads weights: matrices that are cut into pieces of some columns
+/// are read with jumps (docs/lab/models-inference.md).
+double cold_share_of(const graph::Node& node, std::string_view name) {
+  if (node.kind != Kind::matmul && node.kind != Kind::inner_product) return 1;
+  return name.starts_with("brg:") ? 0.45 : contains(name, "gemm:") ? 0.65 : 1;
+}
+
 }  // namespace
 
 graph::Performance performance_of(const graph::Node& node, const graph::Implementation& implementation) {
@@ -202,6 +209,7 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
   const bool packed = node.kind == Kind::rnn && !implementation.opaque.empty();
   return {.arithmetic = share.arithmetic * (packed ? kPacked : 1),
           .memory = share.memory,
+          .cold = cold_share_of(node, name),
           .lanes = lanes_of(name),
           .algorithm = multiplies_bytes_by_group(node, name) ? graph::ConvolutionAlgorithm::depthwise
                                                              : algorithm_of(name),

@@ -43,8 +43,11 @@ std::unique_ptr<graph::Executable> make_array(const OwnRequest& request);
 std::unique_ptr<graph::Executable> make_plain_reduction(const OwnRequest& request);
 /// softmax (forward): row-major operands of a floating type that is not f32.
 std::unique_ptr<graph::Executable> make_softmax(const OwnRequest& request);
-/// matmul: row-major operands of one type of whole bytes.
+/// matmul: row-major operands of one type of whole bytes, not f32. Slow: a reference.
 std::unique_ptr<graph::Executable> make_matmul(const OwnRequest& request);
+/// matmul and inner_product of inference with at most eight rows of the destination: f32, plain layouts whose columns,
+/// inner elements or both follow each other.
+std::unique_ptr<graph::Executable> make_few_rows(const OwnRequest& request);
 /// rnn of inference: f32, lstm without projection, gru and lbr_gru of one layer, all operands row-major.
 std::unique_ptr<graph::Executable> make_rnn(const OwnRequest& request);
 /// rnn, backward: f32, an lstm with a projection to more channels than the cell has, any layouts. Slow: a reference.

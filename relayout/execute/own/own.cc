@@ -30,7 +30,7 @@ bool is_extreme(const Node& node) {
   return algorithm == graph::ReductionAlgorithm::max || algorithm == graph::ReductionAlgorithm::min;
 }
 
-std::optional<OwnKernel> kernel_for(const Node& node) {
+std::optional<OwnKernel> kernel_for(const Graph& graph, const Node& node) {
   if (!node.post_ops.empty()) {
     const bool fits = node.kind == Kind::binary || node.kind == Kind::sum || node.kind == Kind::eltwise;
     return fits ? std::optional(OwnKernel{"relayout:fused", make_elementwise}) : std::nullopt;
@@ -63,7 +63,10 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::eltwise: return OwnKernel{"relayout:eltwise", node.forward() ? make_elementwise : make_pointwise};
     case Kind::array: return OwnKernel{"relayout:array", make_array};
     case Kind::softmax: return OwnKernel{"relayout:softmax", make_softmax, true};
-    case Kind::matmul: return OwnKernel{"relayout:matmul", make_matmul, true};
+    case Kind::matmul:
+      if (graph.tensor(node.dst[0]).dtype != DType::f32) return OwnKernel{"relayout:matmul", make_matmul, true};
+      return OwnKernel{"relayout:few_rows", make_few_rows};
+    case Kind::inner_product: return OwnKernel{"relayout:few_rows", make_few_rows};
     default: return std::nullopt;
   }
 }
@@ -86,7 +89,7 @@ Layouts resolved(const Graph& graph, const Node& node, const Layouts& requests) 
 bool is_own(std::string_view name) { return name.starts_with(kPrefix); }
 
 std::vector<Implementation> own_implementations(const Graph& graph, const Node& node, const Layouts& requests) {
-  const std::optional<OwnKernel> kernel = kernel_for(node);
+  const std::optional<OwnKernel> kernel = kernel_for(graph, node);
   if (!kernel) return {};
   const Layouts layouts = resolved(graph, node, requests);
   if (!kernel->make({graph, node, layouts})) return {};
@@ -98,7 +101,7 @@ std::unique_ptr<Executable> make_own(const Graph& graph, const Node& node, const
                                      int threads) {
   Layouts layouts = implementation.src;
   layouts.insert(layouts.end(), implementation.dst.begin(), implementation.dst.end());
-  const std::optional<OwnKernel> kernel = kernel_for(node);
+  const std::optional<OwnKernel> kernel = kernel_for(graph, node);
   if (kernel && kernel->name == implementation.name) {
     if (auto executable = kernel->make({graph, node, layouts, threads})) return executable;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "relayout/core/view.h"
 #include "relayout/graph/ir/ops.h"
 
 namespace relayout::graph {
@@ -31,6 +32,13 @@ bool moves(Kind kind) { return kind == Kind::shuffle || kind == Kind::pad || kin
 /// Nodes whose destination may be in another layout than their sources.
 bool may_move(const Node& node) {
   return moves(node.kind) || (node.kind == Kind::batch_normalization && node.pass != Pass::forward_inference);
+}
+
+/// Row-major but for the last two dims, which are exchanged.
+Layout with_columns_first(Dims dims) {
+  const int last = dims.size() - 1;
+  std::swap(dims[last - 1], dims[last]);
+  return transpose(Layout::contiguous(dims), last - 1, last);
 }
 
 }  // namespace
@@ -124,6 +132,11 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
         add(each([&](std::size_t i) { return family(i, (few ? i == 0 : is_src(i)) ? f : g); }));
       }
     }
+  }
+  // The second matrix of a product may be stored transposed, as keys are that attention multiplies queries by.
+  if (node.kind == Kind::matmul && !graph_.tensor(node.src[1]).constant()) {
+    const int exchanged = layouts_.id(with_columns_first(dims(1)));
+    add(each([&](std::size_t i) { return i == 1 ? exchanged : families(dims(i))[0]; }));
   }
   for (int lead : leads) {
     add(each([&](std::size_t i) { return dims(i) == layouts_.layout(lead).dims() ? lead : kNone; }));

@@ -69,6 +69,8 @@ struct Performance {
   double arithmetic = 1;
   /// The share of the bandwidth of caches and memory that it reaches.
   double memory = 1;
+  /// The share of memory's bandwidth at which it reads what the caches do not have: weights and inputs.
+  double cold = 1;
   /// f32 elements in one vector of the instructions that it uses.
   int lanes = 4;
   /// Of convolutions and deconvolutions.

@@ -73,7 +73,7 @@ class AnalyticCosts : public Costs {
     // What exists before a run is in memory: between two runs the rest of a model has used the caches.
     const double given = given_bytes(context, node, work);
     const Traffic rest = traffic_of(work.bytes - given);
-    const double cold = given / calibration_.memory_bytes_per_us + (rest.near + rest.far) * share_us;
+    const double cold = given / (calibration_.memory_bytes_per_us * performance.cold) + (rest.near + rest.far) * share_us;
     return calibration_.step_us + calibration_.call_us + std::max(cached, cold);
   }
 

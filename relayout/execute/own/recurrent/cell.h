@@ -5,7 +5,7 @@
 
 #include "relayout/core/extents.h"
 #include "relayout/execute/own/elementwise/lanes.h"
-#include "relayout/execute/own/recurrent/product.h"
+#include "relayout/execute/own/product/product.h"
 
 namespace relayout::execute {
 

@@ -1,11 +1,9 @@
-// LSTMs and GRUs of every form, with every instruction set and with threads, against the reference; and their product.
+// LSTMs and GRUs of every form, with every instruction set and with threads, against the reference.
 #include <gtest/gtest.h>
 
 #include <array>
-#include <vector>
 
 #include "relayout/cpu/isa.h"
-#include "relayout/execute/own/recurrent/product.h"
 #include "tests/support/node_check.h"
 
 namespace relayout::execute {
@@ -19,35 +17,6 @@ using graph::RnnDirection;
 struct OwnRnn : testing::Test {
   ~OwnRnn() override { cpu::set_isa(""); }
 };
-
-TEST_F(OwnRnn, MultipliesMatricesOfEverySize) {
-  Random random(1);
-  for (const std::string_view isa : cpu::available_isas()) {
-    cpu::set_isa(isa);
-    for (int i = 0; i < 300; ++i) {
-      MatrixProduct p{.rows = random.between(0, 40)};
-      p.inner = random.between(0, 150);
-      p.columns = random.between(0, 150);
-      p.a_row = p.inner + random.between(0, 3);
-      p.b_row = p.columns + random.between(0, 3);
-      p.out_row = p.columns + random.between(0, 3);
-      const auto numbers = [&](int64_t count) {
-        std::vector<float> out(static_cast<std::size_t>(count));
-        for (float& value : out) value = static_cast<float>(random.between(-8, 8));  // sums are exact
-        return out;
-      };
-      const std::vector<float> a = numbers(p.rows * p.a_row), b = numbers(p.inner * p.b_row);
-      std::vector<float> got = numbers(p.rows * p.out_row), expected = got;
-      p.a = a.data();
-      p.b = b.data();
-      p.out = got.data();
-      product_function()(p);
-      p.out = expected.data();
-      plain_product(p);
-      ASSERT_EQ(got, expected) << isa << ": " << p.rows << " x " << p.inner << " x " << p.columns;
-    }
-  }
-}
 
 /// A net of random operands: with or without a first state, a bias and the last states.
 void check(NodeCheck& check, Random& random, RnnCell cell, RnnDirection direction,

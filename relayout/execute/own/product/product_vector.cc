@@ -1,13 +1,14 @@
 // The product by Highway, compiled for each instruction set that the reorders have, and the choice among them.
 //
 // Of many rows a tile of the result stays in registers while a panel of b, copied to lie together, is gone through. Of
-// few rows each row of b is read once, as it lies: of one or two, the time is that of reading b.
+// few rows each row of b is read once, as it lies: of one or two, the time is that of reading b. A transposed b is read
+// along its rows, too.
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/kernels/simd_avx3_targets.h"
-#include "relayout/execute/own/recurrent/product.h"
+#include "relayout/execute/own/product/product.h"
 //
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "relayout/execute/own/recurrent/product_vector.cc"
+#define HWY_TARGET_INCLUDE "relayout/execute/own/product/product_vector.cc"
 #include "hwy/foreach_target.h"
 //
 #include "hwy/highway.h"
@@ -90,7 +91,7 @@ void panel_columns(const MatrixProduct& p, int64_t c) {
 constexpr int kDeep = 4;
 
 /// Adds the product of Rows rows of a by Deep rows of b, from row k on.
-template <int Rows, int Deep>
+template <int Rows, int Deep, bool ahead>
 HWY_INLINE void streamed(const MatrixProduct& p, int64_t r, int64_t k, int64_t columns) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -106,7 +107,10 @@ HWY_INLINE void streamed(const MatrixProduct& p, int64_t r, int64_t k, int64_t c
   for (int64_t c = 0; c < columns; c += lanes) {
     V row[Deep];
 #pragma GCC unroll 4
-    for (int j = 0; j < Deep; ++j) row[j] = hn::LoadU(d, b + j * b_row + c);
+    for (int j = 0; j < Deep; ++j) {
+      row[j] = hn::LoadU(d, b + j * b_row + c);
+      if constexpr (ahead) __builtin_prefetch(b + (Deep + j) * b_row + c);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < Rows; ++i) {
       V sum = hn::LoadU(d, out + i * out_row + c);
@@ -118,20 +122,21 @@ HWY_INLINE void streamed(const MatrixProduct& p, int64_t r, int64_t k, int64_t c
 }
 
 /// All rows of a by Deep rows of b.
-template <int Deep>
+template <int Deep, bool ahead>
 HWY_INLINE void streamed_rows(const MatrixProduct& p, int64_t k, int64_t columns) {
   int64_t r = 0;
   if constexpr (kManyRegisters) {  // which hold the factors
-    for (; r + 4 <= p.rows; r += 4) streamed<4, Deep>(p, r, k, columns);
+    for (; r + 4 <= p.rows; r += 4) streamed<4, Deep, ahead>(p, r, k, columns);
   }
-  for (; r + 2 <= p.rows; r += 2) streamed<2, Deep>(p, r, k, columns);
-  if (r < p.rows) streamed<1, Deep>(p, r, k, columns);
+  for (; r + 2 <= p.rows; r += 2) streamed<2, Deep, ahead>(p, r, k, columns);
+  if (r < p.rows) streamed<1, Deep, ahead>(p, r, k, columns);
 }
 
+template <bool ahead>
 void few_rows(const MatrixProduct& p, int64_t columns) {
   int64_t k = 0;
-  for (; k + kDeep <= p.inner; k += kDeep) streamed_rows<kDeep>(p, k, columns);
-  for (; k < p.inner; ++k) streamed_rows<1>(p, k, columns);
+  for (; k + kDeep <= p.inner; k += kDeep) streamed_rows<kDeep, ahead>(p, k, columns);
+  for (; k < p.inner; ++k) streamed_rows<1, ahead>(p, k, columns);
 }
 
 void product(const MatrixProduct& p) {
@@ -139,7 +144,7 @@ void product(const MatrixProduct& p) {
   const bool few = p.rows <= kFewRows;
   const int64_t step = few ? lanes : kVectors * lanes, columns = p.columns / step * step;
   if (few) {
-    few_rows(p, columns);
+    p.fetches_ahead ? few_rows<true>(p, columns) : few_rows<false>(p, columns);
   } else {
     for (int64_t c = 0; c < columns; c += step) panel_columns(p, c);
   }
@@ -151,6 +156,56 @@ void product(const MatrixProduct& p) {
   plain_product(rest);
 }
 
+/// Vectors of a row of a transposed b that have sums of their own, so that no addition waits for the one before.
+constexpr int kSums = 4;
+
+/// Adds Rows rows of a times column c of a transposed b. One column at a time is one stream from memory.
+template <int Rows>
+HWY_INLINE void dots(const MatrixProduct& p, int64_t r, int64_t c) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float *a = p.a + r * p.a_row, *b = p.b + c * p.b_row;
+  const int64_t a_row = p.a_row;
+  V sums[Rows][kSums];
+#pragma GCC unroll 4
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kSums; ++j) sums[i][j] = hn::Zero(d);
+  }
+  int64_t k = 0;
+  for (; k + kSums * lanes <= p.inner; k += kSums * lanes) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kSums; ++j) {
+      const V row = hn::LoadU(d, b + k + j * lanes);
+#pragma GCC unroll 4
+      for (int i = 0; i < Rows; ++i)
+        sums[i][j] = hn::MulAdd(hn::LoadU(d, a + i * a_row + k + j * lanes), row, sums[i][j]);
+    }
+  }
+  for (; k + lanes <= p.inner; k += lanes) {
+    const V row = hn::LoadU(d, b + k);
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows; ++i) sums[i][0] = hn::MulAdd(hn::LoadU(d, a + i * a_row + k), row, sums[i][0]);
+  }
+  for (int i = 0; i < Rows; ++i) {
+    const V all = hn::Add(hn::Add(sums[i][0], sums[i][1]), hn::Add(sums[i][2], sums[i][3]));
+    float sum = hn::GetLane(hn::SumOfLanes(d, all));
+    for (int64_t rest = k; rest < p.inner; ++rest) sum += a[i * a_row + rest] * b[rest];
+    p.out[(r + i) * p.out_row + c] += sum;
+  }
+}
+
+void transposed_product(const MatrixProduct& p) {
+  for (int64_t c = 0; c < p.columns; ++c) {
+    int64_t r = 0;
+    if constexpr (kManyRegisters) {
+      for (; r + 4 <= p.rows; r += 4) dots<4>(p, r, c);
+    }
+    for (; r + 2 <= p.rows; r += 2) dots<2>(p, r, c);
+    if (r < p.rows) dots<1>(p, r, c);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace relayout::execute
 HWY_AFTER_NAMESPACE();
@@ -158,23 +213,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace relayout::execute {
 
+namespace {
+
+struct Products {
+  ProductFunction plain = plain_product, transposed = plain_transposed_product;
+};
+
 // As of the elementwise functions (lanes_vector.cc), each target is named.
-ProductFunction product_function() {
+Products products() {
   [[maybe_unused]] const std::string_view isa = cpu::isa();
 #if HWY_TARGETS & HWY_AVX3
-  if (isa.starts_with("avx512")) return N_AVX3::product;
+  if (isa.starts_with("avx512")) return {N_AVX3::product, N_AVX3::transposed_product};
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (isa == "avx2") return N_AVX2::product;
+  if (isa == "avx2") return {N_AVX2::product, N_AVX2::transposed_product};
 #endif
 #if HWY_TARGETS & HWY_SSE4
-  if (isa == "sse4") return N_SSE4::product;
+  if (isa == "sse4") return {N_SSE4::product, N_SSE4::transposed_product};
 #endif
 #if HWY_TARGETS & HWY_NEON
-  if (isa == "neon") return N_NEON::product;
+  if (isa == "neon") return {N_NEON::product, N_NEON::transposed_product};
 #endif
-  return plain_product;
+  return {};
 }
+
+}  // namespace
+
+ProductFunction product_function() { return products().plain; }
+ProductFunction transposed_product_function() { return products().transposed; }
 
 }  // namespace relayout::execute
 #endif
