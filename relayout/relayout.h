@@ -42,6 +42,7 @@
 #include "relayout/graph/passes/fuse.h"
 #include "relayout/graph/passes/multiply_bytes.h"
 #include "relayout/graph/passes/prepare.h"
+#include "relayout/graph/passes/requantize.h"
 #include "relayout/graph/passes/simplify.h"
 #include "relayout/graph/passes/widen.h"
 #include "relayout/graph/plan/backend.h"

@@ -151,8 +151,7 @@ bool multiplies_bytes(std::string_view name) {
   return contains(name, "vnni") || contains(name, "int8") || contains(name, "s8u8s32");
 }
 bool multiplies_bytes_by_group(const graph::Node& node, std::string_view name) {
-  return multiplies_bytes(name) && node.kind == Kind::convolution &&
-         node.as<graph::ConvolutionAttributes>().groups > 1;
+  return multiplies_bytes(name) && node.kind == Kind::convolution && node.as<graph::ConvolutionAttributes>().groups > 1;
 }
 const Share& share_of_bytes(const graph::Node& node, std::string_view name) {
   if (multiplies_bytes_by_group(node, name)) return kDepthwiseBytes;
@@ -207,21 +206,21 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
       !implementation.dst.empty() && implementation.dst[0] ? graph::channels_of(*implementation.dst[0]) : kPlain;
   // Packed weights are read in the order of the multiplication.
   const bool packed = node.kind == Kind::rnn && !implementation.opaque.empty();
-  return {.arithmetic = share.arithmetic * (packed ? kPacked : 1),
-          .memory = share.memory,
-          .cold = cold_share_of(node, name),
-          .lanes = lanes_of(name),
-          .algorithm = multiplies_bytes_by_group(node, name) ? graph::ConvolutionAlgorithm::depthwise
-                                                             : algorithm_of(name),
-          .tile = tile_of(name),
-          .transforms = transforms_of(tile_of(name)),
-          .step_ns = written == kPlain  ? times.plain
-                     : written == kLast ? times.last
-                                        : times.blocked,
-          .dst_ns = times.dst,
-          .multiplies_matrices = name.starts_with("gemm"),
-          .post_ops_apart = is_with_post_ops(implementation),
-          .widens = contains(name, kWidened)};
+  return {
+      .arithmetic = share.arithmetic * (packed ? kPacked : 1),
+      .memory = share.memory,
+      .cold = cold_share_of(node, name),
+      .lanes = lanes_of(name),
+      .algorithm = multiplies_bytes_by_group(node, name) ? graph::ConvolutionAlgorithm::depthwise : algorithm_of(name),
+      .tile = tile_of(name),
+      .transforms = transforms_of(tile_of(name)),
+      .step_ns = written == kPlain  ? times.plain
+                 : written == kLast ? times.last
+                                    : times.blocked,
+      .dst_ns = times.dst,
+      .multiplies_matrices = name.starts_with("gemm"),
+      .post_ops_apart = is_with_post_ops(implementation),
+      .widens = contains(name, kWidened)};
 }
 
 }  // namespace relayout::execute

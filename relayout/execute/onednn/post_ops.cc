@@ -76,7 +76,7 @@ bool is_without_nan(const graph::Graph& graph, const Node& node) {
   return true;
 }
 
-/// The constant by which post-op `number`, which must be one of `algorithm`, changes the result before it: one value, or
+/// The constant by which post-op `number`, which must be one of `algorithm`, changes the result before it: one value or
 /// one for each channel. Empty if it is no such post-op.
 std::vector<float> constant_of(const graph::Graph& graph, const Node& node, std::size_t number,
                                BinaryAlgorithm algorithm) {
@@ -95,8 +95,8 @@ std::vector<float> constant_of(const graph::Graph& graph, const Node& node, std:
   return {values.begin(), values.end()};
 }
 
-/// Moves a scale, and an offset behind it, from a node's post-ops to output scales and a bias. Returns how many post-ops
-/// that are.
+/// Moves a scale, and an offset behind it, from a node's post-ops to output scales and a bias. Returns how many
+/// post-ops that are.
 std::size_t take_scales(const graph::Graph& graph, const Node& node, LibraryPostOps& out) {
   if (!kHasOutputScales || !graph::is_byte(graph.tensor(node.src[0]).dtype)) return 0;
   if (node.own_sources() > 2 && node.src[2] != graph::kNone) return 0;

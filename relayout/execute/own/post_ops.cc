@@ -78,9 +78,7 @@ class TwoExecutables : public Executable {
 
 }  // namespace
 
-bool has_post_ops_behind(const Node& node) {
-  return !node.post_ops.empty() && !graph::is_elementwise(node.kind);
-}
+bool has_post_ops_behind(const Node& node) { return !node.post_ops.empty() && !graph::is_elementwise(node.kind); }
 
 std::vector<Implementation> with_post_ops(const Graph& graph, const Node& node, std::vector<Implementation> found,
                                           const Layouts& requests) {

@@ -85,6 +85,16 @@ const std::vector<int>& CandidateFinder::families(const Dims& dims) {
   return out;
 }
 
+std::size_t CandidateFinder::most_families(const Node& node) {
+  std::size_t out = 1;
+  if (node.kind == Kind::rnn) return out;
+  for (std::size_t i = 0; i < node.src.size() + node.dst.size(); ++i) {
+    const TensorId t = operand(node, i);
+    if (t != kNone && !is_weights(node, i)) out = std::max(out, families(graph_.tensor(t).dims).size());
+  }
+  return out;
+}
+
 std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(NodeId id, const std::vector<int>& leads) {
   const Node& node = graph_.node(id);
   const std::vector<OperandRule> rules = operand_rules(graph_, node);
@@ -112,12 +122,8 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
     if (std::ranges::find(out, requests) == out.end()) out.push_back(std::move(requests));
   };
   const auto is_src = [&](std::size_t i) { return i < node.src.size(); };
-  std::size_t kinds = 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (operand(node, i) != kNone && !is_weights(node, i)) kinds = std::max(kinds, families(dims(i)).size());
-  }
+  const std::size_t kinds = most_families(node);
   if (compute_bound(node.kind)) add(each([](std::size_t) { return kNone; }));
-  if (node.kind == Kind::rnn) kinds = 1;
   for (std::size_t f = 0; f < kinds; ++f) {
     // An operand that has a single usual layout, such as one of few dims, has it in every request.
     add(each([&](std::size_t i) { return families(dims(i)).size() == 1 ? families(dims(i))[0] : family(i, f); }));

@@ -9,7 +9,8 @@ namespace relayout::graph {
 
 /// Products of dequantized bytes become products of bytes (multiply_bytes.h), what need not be computed in each run is
 /// computed now (simplify.h), types that the backend lacks become f32 (widen.h), and elementwise functions become
-/// post-ops (fuse.h), those between bytes and bytes as few as can be (requantize.h). Returns what widen() changed. Ids of nodes and tensors change.
+/// post-ops (fuse.h), those between bytes and bytes as few as can be (requantize.h). Returns what widen() changed. Ids
+/// of nodes and tensors change.
 Widened prepare(Graph& graph, const Computable& computable);
 
 /// Inputs and outputs that have no layout become row-major, as ONNX has them. Where the caller's memory is row-major,

@@ -18,8 +18,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Whether an f32 holds a number without the loss of digits that denormal numbers have.
 bool is_normal_f32(double value) { return std::isnormal(static_cast<float>(value)); }
 
-/// What post-ops compute of a sum: round(clip(sum * scale + offset, least, most)) + zero, with a scale and an offset for
-/// each channel.
+/// What post-ops compute of a sum: round(clip(sum * scale + offset, least, most)) + zero, with a scale and an offset
+/// for each channel.
 struct Requantization {
   Values scale, offset;
   double least = -kInfinity, most = kInfinity, zero = 0;
@@ -131,8 +131,7 @@ class Reader {
 };
 
 bool sums_to_bytes(const Graph& graph, const Node& node) {
-  const bool product =
-      node.kind == Kind::convolution || node.kind == Kind::inner_product || node.kind == Kind::matmul;
+  const bool product = node.kind == Kind::convolution || node.kind == Kind::inner_product || node.kind == Kind::matmul;
   const bool has_bias = node.own_sources() > 2 && node.src[2] != kNone;
   return product && !has_bias && !node.post_ops.empty() && is_byte(graph.tensor(node.src[0]).dtype) &&
          is_byte(graph.tensor(node.dst[0]).dtype) && graph.tensor(node.dst[0]).dims.size() > 1;

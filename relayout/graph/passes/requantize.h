@@ -8,12 +8,12 @@
 
 namespace relayout::graph {
 
-/// Folds the post-ops of nodes that sum products of bytes and store bytes (multiply_bytes.h). These are scales and
-/// offsets by constants with one value or one for each channel, a relu or a clip, one scale more, a rounding, and a zero
-/// point. The clip is left out where it only cuts off what the type does not hold, and where z is odd, rounding and zero
-/// point stay: an even number added to a half does not change which whole number is even, an odd one does. Of f32
-/// results differ by what f32 rounds: none where scales are powers of two and numbers small. Other post-ops stay as
-/// they are. Must run after store_bytes().
+/// Folds the post-ops of nodes that sum products of bytes and store bytes (multiply_bytes.h): scales and offsets by
+/// constants, with one value or one for each channel, a relu or a clip, one more scale, a rounding, and a zero point z.
+/// The clip is left out where it only cuts off what the type does not hold. An even z becomes part of the offset; an
+/// odd one stays behind the rounding, as halves are rounded to even numbers and would go the other way. Results differ
+/// by what f32 rounds, which is nothing where scales are powers of two and numbers small. Other post-ops stay as they
+/// are. Must run after store_bytes().
 void requantize(Graph& graph);
 
 }  // namespace relayout::graph

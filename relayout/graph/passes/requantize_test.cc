@@ -1,4 +1,4 @@
-// Requantize: random functions between a sum of bytes and the bytes it is stored as keep their values, and become as few
+// Requantize: functions between a sum of bytes and the bytes that it is stored as keep their values, and become as few
 // as can be. (execute/run/quantized_test.cc runs whole layers.)
 #include "relayout/graph/passes/requantize.h"
 
@@ -30,8 +30,8 @@ struct Layer {
     Graph out;
     const TensorId x = out.input("x", {2, 3}, DType::s8);
     const Values weights{1, -2, 3, 4, 5, -6, 7, 8, -9, 10, 11, 12};
-    const TensorId w = out.constant("w", {4, 3}, DType::s8,
-                                    std::make_shared<const std::vector<std::byte>>(store(weights, DType::s8)));
+    const TensorId w =
+        out.constant("w", {4, 3}, DType::s8, std::make_shared<const std::vector<std::byte>>(store(weights, DType::s8)));
     TensorId y = out.inner_product(x, w, kNone);
     y = out.binary(y, constant(out, scale), BinaryAlgorithm::mul);
     if (!bias.empty()) y = out.binary(y, constant(out, bias), BinaryAlgorithm::add);

@@ -63,8 +63,7 @@ class AnalyticCosts : public Costs {
     const Traffic traffic = traffic_of(work.bytes);
     // A recurrent network reads its weights again at every time, after the state of the time before is computed.
     const Traffic again = traffic_of(work.repeated_bytes);
-    const double arithmetic =
-        work.flops / speed + moved + work.repeats * (again.near + again.far) / performance.memory;
+    const double arithmetic = work.flops / speed + moved + work.repeats * (again.near + again.far) / performance.memory;
     // With channels last, the rows that a convolution reads are far apart in memory. The processor does not fetch them
     // ahead, so the time of the traffic to memory is added to the arithmetic and does not overlap with it.
     const bool waits = is_convolution(node) && channels == Channels::last;
@@ -73,7 +72,8 @@ class AnalyticCosts : public Costs {
     // What exists before a run is in memory: between two runs the rest of a model has used the caches.
     const double given = given_bytes(context, node, work);
     const Traffic rest = traffic_of(work.bytes - given);
-    const double cold = given / (calibration_.memory_bytes_per_us * performance.cold) + (rest.near + rest.far) * share_us;
+    const double read_us = given / (calibration_.memory_bytes_per_us * performance.cold);
+    const double cold = read_us + (rest.near + rest.far) * share_us;
     return calibration_.step_us + calibration_.call_us + std::max(cached, cold);
   }
 

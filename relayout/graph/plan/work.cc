@@ -272,9 +272,7 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
   const bool elementwise = is_elementwise(node.kind), apart = elementwise || performance.post_ops_apart;
   const bool behind_bytes = !elementwise && is_byte(graph.tensor(node.src[0]).dtype) && !performance.widens;
   for (const PostOp& op : node.post_ops) {
-    const double each = behind_bytes ? kFunctionBehindBytes
-                        : apart      ? kFunctionApart * operations(op)
-                                     : operations(op);
+    const double each = behind_bytes ? kFunctionBehindBytes : apart ? kFunctionApart * operations(op) : operations(op);
     out.flops += each * padded(implementation.dst[0]);
   }
   if (node.dst[0] != kNone) out.results = elements(graph, node.dst[0]);

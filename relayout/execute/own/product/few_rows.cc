@@ -12,8 +12,8 @@
 namespace relayout::execute {
 
 using graph::Executable;
-using graph::kNone;
 using graph::Kind;
+using graph::kNone;
 
 namespace {
 

@@ -22,7 +22,8 @@ using ProductFunction = void (*)(const MatrixProduct&);
 void plain_product(const MatrixProduct& p);
 /// The same where b is stored transposed: element (k, c) at c * b_row + k.
 void plain_transposed_product(const MatrixProduct& p);
-/// By Highway, for the instruction set in use (cpu::isa()); the plain ones where that is "scalar" or Highway is missing.
+/// By Highway, for the instruction set in use (cpu::isa()); the plain ones where that is "scalar" or there is no
+/// Highway.
 ProductFunction product_function();
 ProductFunction transposed_product_function();
 

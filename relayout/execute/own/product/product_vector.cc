@@ -75,8 +75,7 @@ void panel_columns(const MatrixProduct& p, int64_t c) {
     panel.depth = p.inner - k < kDepth ? p.inner - k : kDepth;
     for (int64_t i = 0; i < panel.depth; ++i) {
       for (int j = 0; j < kVectors; ++j) {
-        hn::Store(hn::LoadU(d, p.b + (k + i) * p.b_row + c + j * lanes), d,
-                  panel.values + (i * kVectors + j) * lanes);
+        hn::Store(hn::LoadU(d, p.b + (k + i) * p.b_row + c + j * lanes), d, panel.values + (i * kVectors + j) * lanes);
       }
     }
     int64_t r = 0;
