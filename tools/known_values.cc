@@ -24,6 +24,13 @@ Names system_names() {
   return out;
 }
 
+/// The systems whose names `relayout tags --system` lists.
+Names named_systems() {
+  Names out;
+  for (const LayoutSystem& system : layout_systems()) out.push_back(system.name);
+  return out;
+}
+
 Names channel_names() {
   Names out;
   for (const opencl::ChannelType channel : opencl::kChannelTypes) out.emplace_back(name(channel));
@@ -53,6 +60,7 @@ Names known_values(const VerbText& verb, const OptionText& option, const Names& 
   if (is_layout(verb.name, name)) return layout_names();
   if (name.ends_with("dtype") || name.starts_with("--dtype-")) return dtype_names();
   if (name == "--as") return system_names();
+  if (name == "--system") return named_systems();
   if (name == "--cost") return {"analytic", "measured"};
   if (name == "--channel") return channel_names();
   if (name == "--kind") return random_kinds();

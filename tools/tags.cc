@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "tools/common.h"
 #include "tools/known_values.h"
@@ -12,6 +13,7 @@ namespace {
 
 struct TagsOptions {
   std::optional<int> rank;
+  std::optional<std::string> system;
 };
 
 struct NamedTag {
@@ -85,7 +87,59 @@ Json json_list(const std::vector<NamedTag>& entries) {
   return list;
 }
 
+/// "acl, cudnn, ...".
+std::string names_of_systems() {
+  std::string out;
+  for (const LayoutSystem& system : layout_systems()) out += (out.empty() ? "" : ", ") + system.name;
+  return out;
+}
+
+LayoutSystem system_argument(const std::string& name) {
+  for (LayoutSystem& system : layout_systems()) {
+    if (system.name == name) return std::move(system);
+  }
+  usage_error(fmt::format("--system {}: there is no such system; there are {}", escaped(name), names_of_systems()),
+              "--system", escaped(name), names_of_systems());
+}
+
+/// The names of one system, each with the place of an element in the middle of a tensor.
+int run_system(const TagsOptions& options, bool json) {
+  const LayoutSystem system = system_argument(*options.system);
+  std::vector<std::array<std::string, 5>> rows{{"name", "dims", "extents", "element", "offset"}};
+  Json list = Json::array();
+  for (const NamedLayout& named : system.layouts) {
+    const int rank = named.dims.size();
+    if (options.rank && *options.rank != rank) continue;
+    const Format format = Format::parse(named.expression);
+    Dims element = named.dims;
+    for (int64_t& index : element) index /= 2;
+    const int64_t offset = format.bind(named.dims).offset(element);
+    const std::string letters = format.dim_names(rank);
+    rows.push_back({named.expression, letters, join(named.dims), join(element), std::to_string(offset)});
+    Json object = {{"name", named.expression}, {"rank", rank}, {"dims", letters}};
+    if (const auto tag = format.generic_tag(rank)) object["tag"] = *tag;
+    object["example"] = {{"extents", json_of(named.dims)}, {"index", json_of(element)}, {"offset", offset}};
+    list.push_back(std::move(object));
+  }
+  if (json) {
+    write_stdout(json_text({{"system", system.name}, {"title", system.title}, {"layouts", std::move(list)}}));
+    return kOk;
+  }
+  std::array<std::size_t, 5> width{};
+  for (const auto& row : rows) {
+    for (std::size_t k = 0; k < row.size(); ++k) width[k] = std::max(width[k], row[k].size());
+  }
+  std::string text = bold(system.title) + "\n";
+  for (const auto& row : rows) {
+    text += fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:<{}}  {:>{}}\n", row[0], width[0], row[1], width[1], row[2],
+                        width[2], row[3], width[3], row[4], width[4]);
+  }
+  write_stdout(text);
+  return kOk;
+}
+
 int run_tags(const TagsOptions& options, bool json) {
+  if (options.system) return run_system(options, json);
   static constexpr int kNamedRanks = 6;
   const int first = options.rank.value_or(1), last = options.rank.value_or(kNamedRanks);
   std::string text;
@@ -114,6 +168,8 @@ int run_tags(const TagsOptions& options, bool json) {
     Json other = Json::array();
     for (const auto& [form, meaning] : kOtherForms) other.push_back({{"form", form}, {"meaning", meaning}});
     object["other"] = std::move(other);
+    object["systems"] = Json::array();
+    for (const LayoutSystem& system : layout_systems()) object["systems"].push_back(system.name);
     write_stdout(json_text(object));
     return kOk;
   }
@@ -129,6 +185,7 @@ int run_tags(const TagsOptions& options, bool json) {
   if (!mace.empty()) text += bold("RGBA images of MACE") + " (rows | columns)\n" + columns(mace);
   text += bold("Other forms") + "\n";
   for (const auto& [form, meaning] : kOtherForms) text += fmt::format("  {:<20} {}\n", form, meaning);
+  text += bold("Names of other systems") + " (relayout tags --system NAME)\n  " + names_of_systems() + "\n";
   write_stdout(text);
   return kOk;
 }
@@ -151,12 +208,15 @@ std::vector<std::string> layout_names() {
 
 Verb add_tags(CommandLine& line) {
   auto [command, json] = add_verb(line, "tags", "List the names of layouts, each with its tag in the letters a to l",
-                                  "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json");
+                                  "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json\n"
+                                  "  relayout tags --system tensorrt");
   auto options = std::make_shared<TagsOptions>();
   static constexpr std::string_view kReason =
       "a tensor has at most 12 dims, and one without dims has one layout, contiguous";
   static_assert(kMaxDims == 12);
   command.add_option("--rank", options->rank, {1, kMaxDims, kReason}, "List only the names for tensors of this rank");
+  command.add_option("--system", options->system,
+                     "List the names of one other system's layouts, with the offset of one element each");
   return {command, [options, json = json] { return run_tags(*options, *json); }, json};
 }
 

@@ -71,6 +71,9 @@ void Format::throw_overflow(const Dims& dims) const {
 
 std::optional<int> Format::rank() const {
   if (fixed_dims_) return fixed_dims_->size();
+  for (const Format& other : others_) {
+    if (other.rank() != outer_.size()) return std::nullopt;
+  }
   switch (kind_) {
     case Kind::tag:
       if (std::ranges::find(outer_, kRest) != outer_.end()) return std::nullopt;
@@ -109,16 +112,11 @@ void Format::check_dims(const Dims& dims) const {
                   "bind: dim " + std::to_string(d) + " is " + std::to_string(dims[d]) + "; a dim is 0 or more",
                   "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more");
     }
-    if (unit_dim_ && dims[*unit_dim_] != 1) {
-      const bool multiplier = letters_[static_cast<std::size_t>(*unit_dim_)] == 'm';
-      const std::string letter(1, static_cast<char>(letters_[static_cast<std::size_t>(*unit_dim_)] - 'a' + 'A'));
-      throw Error(ErrorCode::unsupported,
-                  "bind: " + text_ + " is defined for " + (multiplier ? "multiplier 1" : letter + " = 1") +
-                      " only, dims has " + letter + " = " + std::to_string(dims[*unit_dim_]),
-                  "dims[" + std::to_string(*unit_dim_) + "]", std::to_string(dims[*unit_dim_]), "1");
-    }
+    if (!takes(dims)) refuse_dims(dims);
     return;
   }
+  const bool is_name = kind_ == Kind::tag && !is_image() && !notation_.empty() && !letters_.empty();
+  if (!others_.empty() || is_name) refuse_dims(dims);
   const int need = fixed.value_or(named);
   constexpr std::size_t kNamesShown = 8;
   std::vector<std::string> known = is_image() ? names_near(text_) : plain_names(dims.size());
@@ -206,6 +204,7 @@ Layout Format::from_digits(const Dims& dims) const {
 }
 
 Layout Format::before_views(const Dims& dims) const {
+  if (const Format& form = for_dims(dims); &form != this) return form.before_views(dims);
   check_dims(dims);
   if (kind_ == Kind::strides) return from_strides(dims);
   if (kind_ == Kind::digits) return from_digits(dims);
@@ -246,6 +245,7 @@ Layout Format::before_views(const Dims& dims) const {
 }
 
 Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t offset0) const {
+  if (const Format& form = for_dims(dims); &form != this) return form.bind_physical(dims, axis_strides, offset0);
   check_dims(dims);
   const auto shape = physical_shape(dims);
   if (!shape || is_image() || shape->size() != axis_strides.size()) {
@@ -284,6 +284,7 @@ ImageExtent Format::image(const Dims& dims) const {
 }
 
 std::optional<Dims> Format::physical_shape(const Dims& dims) const {
+  if (const Format& form = for_dims(dims); &form != this) return form.physical_shape(dims);
   if (kind_ == Kind::strides || kind_ == Kind::digits) return std::nullopt;
   if (offset0_.value_or(0) != 0 || (align_ && !is_image())) return std::nullopt;
   check_dims(dims);
@@ -309,6 +310,7 @@ Dims Format::blocked_dims(Dims dims) const {
 }
 
 Dims Format::dims_from_physical(const Dims& shape) const {
+  if (const Format& form = for_array(shape); &form != this) return form.dims_from_physical(shape);
   if (fixed_dims_) return *fixed_dims_;
   if ((kind_ != Kind::tag && kind_ != Kind::memory_format) || offset0_.value_or(0) != 0 || (align_ && !is_image())) {
     throw_shape(text_, shape, "and this layout needs the logical dims besides");
@@ -345,6 +347,11 @@ Dims Format::dims_from_physical(const Dims& shape) const {
 }
 
 std::optional<std::string> Format::generic_tag(int ndims) const {
+  if (!others_.empty()) {
+    const Format* form = for_rank(ndims);
+    if (form == nullptr || form->limit_) return std::nullopt;  // extents decide
+    if (form != this) return form->generic_tag(ndims);
+  }
   if (kind_ != Kind::tag || align_ || !views_.empty()) return std::nullopt;
   if (std::ranges::any_of(blocks_, [](const Block& b) { return b.place >= 0 || b.dim < 0; })) return std::nullopt;
   std::string out;

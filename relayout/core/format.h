@@ -53,6 +53,12 @@ struct PhysicalAxis {
   int place = -1;
 };
 
+/// The extents, from `least` to `most`, of which a dim must have one.
+struct DimLimit {
+  int dim = 0;
+  int64_t least = 1, most = 1;
+};
+
 class Format {
  public:
   enum class Kind : uint8_t { undef, any, tag, strides, memory_format, digits };
@@ -67,7 +73,7 @@ class Format {
   Kind kind() const { return kind_; }
   /// The expression exactly as it was given: parse(text()) is this format again.
   const std::string& text() const { return text_; }
-  /// The rank that the expression fixes; nothing if it fits several.
+  /// The rank that the expression fixes; nothing if it fits several, any or those of a list (tenstorrent:TILE).
   std::optional<int> rank() const;
   /// The name of the notation that it is written in ("dml", "cute"), without the colon; empty for tags, strides and
   /// memory formats.
@@ -147,6 +153,12 @@ class Format {
   Layout from_strides(const Dims& dims) const;
   Layout from_digits(const Dims& dims) const;
   std::vector<PhysicalAxis> physical_axes(const Dims& dims) const;
+  bool takes(const Dims& dims) const;
+  const Format& for_dims(const Dims& dims) const;
+  const Format* for_rank(int ndims) const;
+  const Format& for_array(const Dims& shape) const;
+  std::vector<const Format*> forms() const;
+  [[noreturn]] void refuse_dims(const Dims& dims) const;
   void check_dims(const Dims& dims) const;
   Dims blocked_dims(Dims dims) const;
   [[noreturn]] void throw_overflow(const Dims& dims) const;
@@ -167,7 +179,8 @@ class Format {
   std::optional<int64_t> align_;  // rows begin at multiples of so many elements; of texels in an image
   std::optional<Dims> fixed_dims_;
   std::vector<ViewStep> views_;
-  std::optional<int> unit_dim_;  // a dim that must be 1
+  std::optional<DimLimit> limit_;
+  std::vector<Format> others_;  // what the expression is for dims that this format does not take
 };
 
 /// The tag in letters a..l that binds to an equal layout, or nothing. If several do, it is one whose strides agree even
@@ -187,6 +200,20 @@ std::vector<std::string> plain_names(int rank);
 /// The names that other systems' notations have a list of, as expressions: "cudnn:NC/4HW4", "mnn:NC4HW4",
 /// "mace:argument".
 std::vector<std::string> notation_names();
+
+/// Another system's name of a layout, as a layout expression. A name of several ranks has one of these for each.
+struct NamedLayout {
+  std::string expression;  // "tensorrt:CHW4"
+  Dims dims;               // for an example
+};
+
+/// The systems whose layouts are lists of names, in the order of the alphabet: what stands before the colon, and the
+/// system's own name ("tensorrt", "TensorRT").
+struct LayoutSystem {
+  std::string name, title;
+  std::vector<NamedLayout> layouts;
+};
+std::vector<LayoutSystem> layout_systems();
 
 /// MACE's names with their tags, e.g. {"mace:in_out_channel", "nh|Cw4c"}.
 std::span<const std::pair<std::string_view, std::string_view>> mace_names();

@@ -93,6 +93,12 @@ struct Format::Parser {
     for (ViewStep& step : read_views(text, views, [&](std::size_t at, const std::string&why) { fail(at, why); }))
       out.views_.push_back(std::move(step));
     out.text_ = std::string(text);
+    for (Format& other : out.others_) {
+      other.text_ = out.text_;
+      other.offset0_ = out.offset0_;
+      other.views_ = out.views_;
+      if (out.align_) other.align_ = out.align_;
+    }
     return std::move(out);
   }
 
@@ -192,6 +198,13 @@ struct Format::Parser {
       as_tag(spelled);
     }
     if (!spelled.names.empty()) out.letters_ = spelled.names;
+    for (const Spelled& other : spelled.others) {
+      Parser form{.text = text, .out = {}};
+      form.as_tag(other);
+      if (!other.names.empty()) form.out.letters_ = other.names;
+      form.out.notation_ = notation.name;
+      out.others_.push_back(std::move(form.out));
+    }
   }
 
   void as_tag(const Spelled& spelled) {
@@ -201,7 +214,8 @@ struct Format::Parser {
     out.outer_ = tag.outer_;
     out.rows_ = tag.rows_;
     out.blocks_ = tag.blocks_;
-    out.unit_dim_ = spelled.unit_dim;
+    out.align_ = tag.align_;
+    out.limit_ = spelled.limit;
     bool as_in_memory = true;
     for (std::size_t k = 0; k < spelled.places.size(); ++k) {
       const auto behind =

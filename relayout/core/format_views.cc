@@ -22,7 +22,10 @@ std::string comma_separated(const std::string& letters) {
 
 }  // namespace
 
-Layout Format::bind(const Dims& dims) const { return through_views(before_views(dims)); }
+Layout Format::bind(const Dims& dims) const {
+  const Format& form = for_dims(dims);
+  return form.through_views(form.before_views(dims));
+}
 
 int64_t Format::buffer_span(const Dims& dims) const { return before_views(dims).span(); }
 
@@ -87,6 +90,7 @@ Format Format::with_names(std::string_view letters) const {
   };
   const auto fixed = rank();
   const auto count = static_cast<int>(letters.size());
+  if (!others_.empty() && for_rank(count) == nullptr) refuse_names("each of its dims takes a letter");
   if (count < 1 || count > kMaxDims || (fixed && *fixed != count))
     refuse_names(fixed ? "it has " + std::to_string(*fixed) + " dims, each of which takes a letter"
                        : "each dim takes a letter, of which there are 1 to " + std::to_string(kMaxDims));
@@ -97,6 +101,8 @@ Format Format::with_names(std::string_view letters) const {
   }
   Format out = *this;
   out.letters_ = std::string(letters);
+  std::erase_if(out.others_, [&](const Format& other) { return other.rank() != count; });
+  for (Format& other : out.others_) other.letters_ = out.letters_;
   return out;
 }
 
@@ -104,6 +110,10 @@ std::string Format::dim_names(int ndims) const {
   std::optional<std::string> letters = letters_.empty() ? std::nullopt : std::optional(letters_);
   for (const ViewStep& step : views_) {
     if (letters) letters = letters_after(*letters, step);
+  }
+  for (const Format& other : others_) {
+    if (letters && static_cast<int>(letters->size()) == ndims) break;
+    if (std::string names = other.dim_names(ndims); names != plain_letters(ndims)) return names;
   }
   // Names that were given to a format of any rank may be of another one.
   if (!letters || static_cast<int>(letters->size()) != ndims) return plain_letters(ndims);

@@ -27,7 +27,7 @@ TEST(Suggestions, OtherSpellingsOfWords) {
     EXPECT_EQ(offered(text), "channels_last") << text;
   EXPECT_EQ(offered("channels-last-3d"), "channels_last_3d");
   EXPECT_EQ(offered("channels_first"), "contiguous");
-  EXPECT_EQ(offered("row-major"), "contiguous");
+  EXPECT_EQ(offered("row-major"), "contiguous, tenstorrent:ROW_MAJOR");
   EXPECT_EQ(offered("n-h-w-c"), "nhwc");
   EXPECT_EQ(offered("Nhwc"), "nhwc");
 }
@@ -44,7 +44,7 @@ TEST(Suggestions, NamesOfOtherSystems) {
                                                        {"RSCK", "hwio"},
                                                        {"KCTRS", "oidhw"},
                                                        {"BHWC", "tflite:BHWC"},
-                                                       {"NC1HWC0", "nChw16c"},
+                                                       {"NC1HWC0", "nChw16c, ascend:NC1HWC0"},
                                                        {"NCHW_VECT_C", "cudnn:NC/4HW4"}};
   for (const auto& [text, names] : cases) EXPECT_EQ(offered(text), names) << text;
 }

@@ -21,7 +21,7 @@ std::vector<std::string> arm_names() {
 
 bool is_layout(const std::string& name, const Layout& layout) {
   const Format format = Format::parse(name);
-  if (format.rank() != layout.ndims()) return false;
+  if (const auto rank = format.rank(); rank && *rank != layout.ndims()) return false;
   try {
     return format.bind(layout.dims()) == layout;
   } catch (const Error&) {  // one image alone, a multiplier other than 1, a size that overflows

@@ -221,10 +221,24 @@ Expression tvm(Random& random) {
   return {"", out, random_dims(random, rank)};
 }
 
-/// The names of cuDNN, MACE, MNN, ncnn, TNN and TensorFlow Lite.
+/// The ranks of 1 to 6 for which a name has a layout.
+std::vector<int> ranks_of(const Format& format) {
+  std::vector<int> out;
+  for (int rank = 1; rank <= 6; ++rank) {
+    try {
+      format.bind(Dims(rank, 1));
+      out.push_back(rank);
+    } catch (const Error&) {  // the name is of other ranks
+    }
+  }
+  return out;
+}
+
+/// The names of all systems that have lists of them.
 Expression system_name(Random& random) {
   const std::string name = random.one_of(notation_names());
-  Expression out{"", name, random_dims(random, *Format::parse(name).rank())};
+  Expression out{"", name, random_dims(random, random.one_of(ranks_of(Format::parse(name))))};
+  if (name == "tensorrt:DLA_HWC4") out.dims[out.dims.size() - 3] = std::array{1, 3, 4}[random.pick(0, 2)];
   if (name.starts_with("ncnn:") || name.starts_with("tflite:") || name == "mace:dw_conv2d_filter") out.dims[0] = 1;
   if (name.starts_with("mace:") && random.one_in(3)) {
     const int64_t width = std::max<int64_t>(Format::parse(name).image(out.dims).width, 1);

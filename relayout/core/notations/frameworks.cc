@@ -91,7 +91,7 @@ Spelled read_mace(NotationText& text) {
     if (word != mace_name) continue;
     Spelled out;
     out.tag = mace_tag;
-    if (mace_tag.find('m') != std::string_view::npos) out.unit_dim = 0;  // a depthwise filter's multiplier
+    if (mace_tag.find('m') != std::string_view::npos) out.limit = DimLimit{0, 1, 1};  // a depthwise filter's multiplier
     return out;
   }
   std::string near;

@@ -1,4 +1,6 @@
 // The list of notations.
+#include <algorithm>
+
 #include "relayout/core/format.h"
 #include "relayout/core/notations/notation.h"
 #include "relayout/core/notations/systems/system.h"
@@ -18,6 +20,11 @@ constexpr Notation kNotations[] = {
     {"ncnn", read_system<systems::ncnn>, "ncnn:NC4HW4", systems::ncnn},
     {"tflite", read_system<systems::tflite>, "tflite:BHWC", systems::tflite},
     {"tnn", read_system<systems::tnn>, "tnn:NHC4W4", systems::tnn},
+    {"tensorrt", read_system<systems::tensorrt>, "tensorrt:CHW4", systems::tensorrt},
+    {"cublaslt", read_system<systems::cublaslt>, "cublaslt:COL32", systems::cublaslt},
+    {"ascend", read_system<systems::ascend>, "ascend:NC1HWC0", systems::ascend},
+    {"tenstorrent", read_system<systems::tenstorrent>, "tenstorrent:TILE", systems::tenstorrent},
+    {"vllm", read_system<systems::vllm>, "vllm:LBHNC", systems::vllm},
     {"acl", read_acl, "acl:OHWIo4"},
     {"scales", read_scales, "scales:128x4"},
 };
@@ -25,6 +32,29 @@ constexpr Notation kNotations[] = {
 }  // namespace
 
 std::span<const Notation> all_notations() { return kNotations; }
+
+std::vector<LayoutSystem> layout_systems() {
+  const auto example_dims = [](int rank) {  // no block divides most of them
+    if (rank == 2) return Dims{40, 70};
+    if (rank == 3) return Dims{17, 40, 70};
+    return rank == 4 ? Dims{2, 17, 40, 70} : Dims{2, 17, 5, 40, 70};
+  };
+  std::vector<LayoutSystem> out;
+  for (const Notation& notation : kNotations) {
+    if (notation.system == nullptr) continue;
+    const NamedSystem& system = notation.system();
+    out.push_back({std::string(system.name), std::string(system.title), {}});
+    for (const SystemName& name : system.names) {
+      const bool any_rank = name.layout == "contiguous";
+      const int rank = any_rank ? 4 : *Format::parse(spelled_name(name, system.type).tag).rank();
+      Dims dims = example_dims(rank);
+      if (name.limit) dims[name.limit->dim] = name.limit->least;
+      out.back().layouts.push_back({std::string(system.name) + ":" + std::string(name.name), dims});
+    }
+  }
+  std::ranges::sort(out, {}, &LayoutSystem::name);
+  return out;
+}
 
 const Notation* notation_of(std::string_view text) {
   const std::string_view word = text.substr(0, std::min(text.find(':'), text.size()));
@@ -39,8 +69,10 @@ std::vector<std::string> notation_names() {
   std::vector<std::string> out;
   for (const Notation& notation : kNotations) {
     if (notation.system == nullptr) continue;
-    for (const SystemName& name : notation.system().names)
-      out.push_back(std::string(notation.name) + ":" + std::string(name.name));
+    for (const SystemName& name : notation.system().names) {  // a name of several ranks stands there several times
+      std::string text = std::string(notation.name) + ":" + std::string(name.name);
+      if (out.empty() || out.back() != text) out.push_back(std::move(text));
+    }
   }
   for (const auto& [name, tag] : mace_names()) out.emplace_back(name);
   return out;

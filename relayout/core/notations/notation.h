@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "relayout/core/layout.h"
+#include "relayout/core/format.h"
 
 namespace relayout {
 
@@ -63,7 +63,7 @@ class NotationText {
 
 /// What a notation means. One of tag, strides and digits is set; none of them is row-major.
 struct Spelled {
-  /// A tag of layout expressions, for example "aBcd16b".
+  /// A tag of layout expressions, for example "aBcd16b"; ";align=" may stand behind it.
   std::string tag{};
   /// For blocks of the tag that are no digits in the order of memory: the place of each block among the digits of its
   /// dim, 0 innermost. Empty where the last block of a dim is its innermost digit, as in every tag.
@@ -79,8 +79,11 @@ struct Spelled {
   std::optional<Dims> dims{};
   /// A letter for each dim, where the notation names them.
   std::string names{};
-  /// A dim that must have extent 1.
-  std::optional<int> unit_dim{};
+  /// A dim that must have some extents.
+  std::optional<DimLimit> limit{};
+  /// What the text means for other dims, each a tag: those of another rank, and those beyond `limit`. The first that
+  /// takes the dims counts.
+  std::vector<Spelled> others{};
 };
 
 struct NamedSystem;

@@ -7,8 +7,11 @@
 namespace relayout::systems {
 namespace {
 
-constexpr SystemName kNcnn[] = {
-    {"NC4HW4", "nChw4c", "", true}, {"NC8HW8", "nChw8c", "", true}, {"NC16HW16", "nChw16c", "", true}};
+constexpr DimLimit kOneMat{0, 1, 1};
+
+constexpr SystemName kNcnn[] = {{"NC4HW4", "nChw4c", "", 0, kOneMat},
+                                {"NC8HW8", "nChw8c", "", 0, kOneMat},
+                                {"NC16HW16", "nChw16c", "", 0, kOneMat}};
 
 }  // namespace
 

@@ -6,24 +6,62 @@
 #include "relayout/core/nearest.h"
 
 namespace relayout {
+namespace {
+
+/// How many elements of the type `bytes` bytes hold; the tables have no fewer bytes than an element may have.
+int64_t elements_in(int bytes, DType type) { return bytes * int64_t{8} / bits(type); }
+
+}  // namespace
+
+Spelled spelled_name(const SystemName& name, DType type) {
+  Spelled out;
+  if (name.layout == "contiguous") return out;
+  out.tag = name.layout;
+  if (const std::size_t at = out.tag.find('$'); at != std::string::npos)
+    out.tag.replace(at, 1, std::to_string(elements_in(name.bytes, type)));
+  out.names = name.letters;
+  for (const char place : name.places) out.places.push_back(place - '0');
+  out.limit = name.limit;
+  return out;
+}
+
+namespace {
+
+[[noreturn]] void refuse_name(const NotationText& text, std::size_t at, std::string_view word,
+                              const NamedSystem& system) {
+  std::string list;
+  std::vector<std::string_view> known;
+  for (const SystemName& name : system.names) {
+    if (!known.empty() && known.back() == name.name) continue;
+    list += (list.empty() ? "" : ", ") + std::string(name.name);
+    known.push_back(name.name);
+  }
+  text.fail(at, std::string(system.title) + " has no such format; there are " + list + did_you_mean(word, known));
+}
+
+/// The type behind the colon, for a name that depends on it.
+DType read_type(const NotationText& text, std::size_t at, std::string_view word, const SystemName& name) {
+  if (name.bytes == 0) text.fail(at, std::string(name.name) + " is the same for every type; leave the type out");
+  try {
+    return parse_dtype(word);
+  } catch (const Error& error) {
+    text.fail(at, error.message());
+  }
+}
+
+}  // namespace
 
 Spelled read_name(NotationText& text, const NamedSystem& system) {
   const std::size_t at = text.at();
-  const std::string_view word = text.all();
-  const auto found = std::ranges::find(system.names, word, &SystemName::name);
-  if (found == system.names.end()) {
-    std::string list;
-    std::vector<std::string_view> known;
-    for (const SystemName& name : system.names) {
-      list += (list.empty() ? "" : ", ") + std::string(name.name);
-      known.push_back(name.name);
-    }
-    text.fail(at, std::string(system.title) + " has no such format; there are " + list + did_you_mean(word, known));
-  }
-  Spelled out;
-  out.tag = found->layout;
-  out.names = found->letters;
-  if (found->one_image) out.unit_dim = 0;
+  const std::string_view all = text.all(), word = all.substr(0, all.find(':'));
+  const auto first = std::ranges::find(system.names, word, &SystemName::name);
+  if (first == system.names.end()) refuse_name(text, at, word, system);
+  const bool typed = word.size() < all.size();
+  const std::size_t behind = word.size() + 1;
+  const DType type = typed ? read_type(text, at + behind, all.substr(behind), *first) : system.type;
+  Spelled out = spelled_name(*first, type);
+  for (auto other = first + 1; other != system.names.end() && other->name == word; ++other)
+    out.others.push_back(spelled_name(*other, type));
   return out;
 }
 

@@ -6,10 +6,12 @@
 namespace relayout::systems {
 namespace {
 
+constexpr DimLimit kOneImage{0, 1, 1};
+
 constexpr SystemName kTflite[] = {{"BHWC", "acdb", "nchw"},
-                                  {"DHWC4", "aBcd4b", "nchw", true},
-                                  {"HWDC4", "acdB4b", "nchw", true},
-                                  {"HDWC4", "acBd4b", "nchw", true}};
+                                  {"DHWC4", "aBcd4b", "nchw", 0, kOneImage},
+                                  {"HWDC4", "acdB4b", "nchw", 0, kOneImage},
+                                  {"HDWC4", "acBd4b", "nchw", 0, kOneImage}};
 
 }  // namespace
 
