@@ -71,8 +71,10 @@ std::optional<Geometry> geometry_of(const OwnRequest& r) {
     std::swap(out.b.row, out.b.column);
   }
   for (int d = 0; d < out.out.batch.size(); ++d) out.batch.push_back(r.dst().dim(d));
-  out.transposed = !along_rows(out.b);
-  if (out.transposed && out.b.rows > 1 && out.b.row != 1) return std::nullopt;
+  // A single column is read as a row of a transposed matrix, by whole vectors, where its elements follow each other.
+  const bool rows_follow = out.b.rows <= 1 || out.b.row == 1;
+  out.transposed = !along_rows(out.b) || (out.b.columns == 1 && rows_follow);
+  if (out.transposed && !rows_follow) return std::nullopt;
   const bool fits = along_rows(out.a) && along_rows(out.out) && out.out.rows <= kMostRows;
   return fits ? std::optional(out) : std::nullopt;
 }
@@ -92,6 +94,8 @@ class FewRowsExecutable : public Executable {
     columns_ = ceil_div(g_.out.columns, ceil_div(tasks, matrices));
     columns_ = std::clamp<int64_t>(ceil_div(columns_, 64) * 64, 64, kMostColumns);  // whole vectors
     pieces_ = ceil_div(g_.out.columns, columns_);
+    const int64_t in_piece = g_.b.rows * g_.out.rows * std::min(columns_, g_.out.columns);
+    grain_ = ceil_div(kLeastProducts, std::max<int64_t>(in_piece, 1));
   }
 
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
@@ -102,7 +106,7 @@ class FewRowsExecutable : public Executable {
       for (int64_t task = begin; task < end; ++task) multiply(at, task / pieces_, task % pieces_ * columns_);
     };
     cpu::parallel_for(
-        run_options(threads_), matrices_ * pieces_, 1,
+        run_options(threads_), matrices_ * pieces_, grain_,
         [](void* state, int64_t begin, int64_t end) { (*static_cast<decltype(range)*>(state))(begin, end); },
         const_cast<void*>(static_cast<const void*>(&range)));
   }
@@ -142,7 +146,7 @@ class FewRowsExecutable : public Executable {
   int threads_;
   ProductFunction product_;
   bool has_bias_;
-  int64_t bias_begin_ = 0, matrices_ = 1, columns_ = 0, pieces_ = 0;
+  int64_t bias_begin_ = 0, matrices_ = 1, columns_ = 0, pieces_ = 0, grain_ = 1;
 };
 
 }  // namespace

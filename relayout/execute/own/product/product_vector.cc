@@ -1,8 +1,10 @@
 // The product by Highway, compiled for each instruction set that the reorders have, and the choice among them.
 //
 // Of many rows a tile of the result stays in registers while a panel of b, copied to lie together, is gone through. Of
-// few rows each row of b is read once, as it lies: of one or two, the time is that of reading b. A transposed b is read
-// along its rows, too.
+// few rows each row of b is read once, as it lies: of one or two, the time is that of reading b. The last columns, which
+// are no whole vector, are copied to vectors. A transposed b is read along its rows, too.
+#include <algorithm>
+
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/kernels/simd_avx3_targets.h"
 #include "relayout/execute/own/product/product.h"
@@ -138,21 +140,58 @@ void few_rows(const MatrixProduct& p, int64_t columns) {
   for (; k < p.inner; ++k) streamed_rows<1, ahead>(p, k, columns);
 }
 
+/// Adds the product of Rows rows of a, from column k on, by the last columns of b, in `panel`, to those of out, which
+/// are `count`, from column c on.
+template <int Rows>
+HWY_INLINE void narrow_tile(const MatrixProduct& p, const Panel& panel, int64_t r, int64_t k, int64_t c, int64_t count) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float* a = p.a + r * p.a_row + k;
+  V sums[Rows];
+#pragma GCC unroll 4
+  for (int i = 0; i < Rows; ++i) sums[i] = hn::Zero(d);
+  for (int64_t i_k = 0; i_k < panel.depth; ++i_k) {
+    const V row = hn::Load(d, panel.values + i_k * lanes);
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows; ++i) sums[i] = hn::MulAdd(hn::Set(d, a[i * p.a_row + i_k]), row, sums[i]);
+  }
+  for (int i = 0; i < Rows; ++i) {
+    alignas(64) float sum[HWY_LANES(float)];
+    hn::Store(sums[i], d, sum);
+    for (int64_t j = 0; j < count; ++j) p.out[(r + i) * p.out_row + c + j] += sum[j];
+  }
+}
+
+/// Column c and following, fewer than a vector has: copied to whole vectors, whose other elements are 0.
+void last_columns(const MatrixProduct& p, int64_t c) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  const int64_t count = p.columns - c;
+  Panel panel;
+  std::fill_n(panel.values, kDepth * lanes, 0.0f);
+  for (int64_t k = 0; k < p.inner; k += kDepth) {
+    panel.depth = p.inner - k < kDepth ? p.inner - k : kDepth;
+    for (int64_t i = 0; i < panel.depth; ++i)
+      std::copy_n(p.b + (k + i) * p.b_row + c, count, panel.values + i * lanes);
+    int64_t r = 0;
+    for (; r + 4 <= p.rows; r += 4) narrow_tile<4>(p, panel, r, k, c, count);
+    for (; r < p.rows; ++r) narrow_tile<1>(p, panel, r, k, c, count);
+  }
+}
+
 void product(const MatrixProduct& p) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  const bool few = p.rows <= kFewRows;
-  const int64_t step = few ? lanes : kVectors * lanes, columns = p.columns / step * step;
-  if (few) {
-    p.fetches_ahead ? few_rows<true>(p, columns) : few_rows<false>(p, columns);
-  } else {
-    for (int64_t c = 0; c < columns; c += step) panel_columns(p, c);
+  int64_t c = 0;
+  if (p.rows > kFewRows) {
+    for (; c + kVectors * lanes <= p.columns; c += kVectors * lanes) panel_columns(p, c);
   }
-  if (columns == p.columns) return;
-  MatrixProduct rest = p;
-  rest.b += columns;
-  rest.out += columns;
-  rest.columns -= columns;
-  plain_product(rest);
+  if (const int64_t columns = (p.columns - c) / lanes * lanes; columns > 0) {
+    MatrixProduct rest = p;
+    rest.b += c;
+    rest.out += c;
+    p.fetches_ahead ? few_rows<true>(rest, columns) : few_rows<false>(rest, columns);
+    c += columns;
+  }
+  if (c < p.columns) last_columns(p, c);
 }
 
 /// Vectors of a row of a transposed b that have sums of their own, so that no addition waits for the one before.
