@@ -1,8 +1,8 @@
 // The product by Highway, compiled for each instruction set that the reorders have, and the choice among them.
 //
 // Of many rows a tile of the result stays in registers while a panel of b, copied to lie together, is gone through. Of
-// few rows each row of b is read once, as it lies: of one or two, the time is that of reading b. The last columns, which
-// are no whole vector, are copied to vectors. A transposed b is read along its rows, too.
+// few rows each row of b is read once, as it lies: of one or two, the time is that of reading b. The last columns,
+// fewer than a vector has, are copied to vectors. A transposed b is read along its rows, too.
 #include <algorithm>
 
 #include "relayout/cpu/isa.h"
@@ -143,7 +143,8 @@ void few_rows(const MatrixProduct& p, int64_t columns) {
 /// Adds the product of Rows rows of a, from column k on, by the last columns of b, in `panel`, to those of out, which
 /// are `count`, from column c on.
 template <int Rows>
-HWY_INLINE void narrow_tile(const MatrixProduct& p, const Panel& panel, int64_t r, int64_t k, int64_t c, int64_t count) {
+HWY_INLINE void narrow_tile(const MatrixProduct& p, const Panel& panel, int64_t r, int64_t k, int64_t c,
+                            int64_t count) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float* a = p.a + r * p.a_row + k;
@@ -170,8 +171,7 @@ void last_columns(const MatrixProduct& p, int64_t c) {
   std::fill_n(panel.values, kDepth * lanes, 0.0f);
   for (int64_t k = 0; k < p.inner; k += kDepth) {
     panel.depth = p.inner - k < kDepth ? p.inner - k : kDepth;
-    for (int64_t i = 0; i < panel.depth; ++i)
-      std::copy_n(p.b + (k + i) * p.b_row + c, count, panel.values + i * lanes);
+    for (int64_t i = 0; i < panel.depth; ++i) std::copy_n(p.b + (k + i) * p.b_row + c, count, panel.values + i * lanes);
     int64_t r = 0;
     for (; r + 4 <= p.rows; r += 4) narrow_tile<4>(p, panel, r, k, c, count);
     for (; r < p.rows; ++r) narrow_tile<1>(p, panel, r, k, c, count);
