@@ -10,16 +10,13 @@ element must be what ONNX's reference gives.
 
 A test of the slow tier, as run.py.
 """
-import argparse
-import collections
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE)]
 
-from with_onnx import with_onnx  # noqa: E402
+from nodes import judge_nodes  # noqa: E402
 
 COUNT = 400
 WAYS = ["reference", "any", "apart", "nchw", "nhwc"]
@@ -162,32 +159,6 @@ def judge(seed, ours, counts):
     return wrong, what
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=COUNT)
-    args = parser.parse_args()
-    with_onnx("onnxruntime")
-    from ours import Ours
-    counts = collections.defaultdict(collections.Counter)
-    bad = 0
-    with tempfile.TemporaryDirectory() as temporary:
-        ours = Ours(args.program, temporary)
-        for seed in range(args.first, args.first + args.count):
-            wrong, what = judge(seed, ours, counts)
-            bad += bool(wrong)
-            if wrong:
-                print("WRONG %d: %s" % (seed, what))
-            for way, why in wrong.items():
-                print("   %s: %s" % (way, why), flush=True)
-        ours.close()
-    for what in ("ran", "elements", "ONNX Runtime", "without an answer"):
-        print("%s: %s" % (what, ", ".join("%s %d" % pair for pair in counts[what].most_common())))
-    print("attention: %d nodes, %d wrong" % (args.count, bad))
-    few = sum(counts["ran"].values()) < args.count / 2
-    return 1 if bad or few else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tables = ("ran", "elements", "ONNX Runtime", "without an answer")
+    sys.exit(judge_nodes(judge, "attention", COUNT, tables, "ran"))

@@ -283,6 +283,7 @@ class OneDnnBackend : public Backend {
             Visit&& visit, bool whole = false) const {
     const bool post_ops = !node.post_ops.empty();
     if (post_ops && !has_post_ops_behind(node)) return false;
+    if (divides_by_zero(graph, node)) return false;
     Maker maker{engine_, {}};
     maker.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (const int64_t zero = graph::src_zero_point(node); zero != 0) {

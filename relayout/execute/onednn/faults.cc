@@ -99,6 +99,12 @@ bool is_reference(std::string_view name) {
   return false;
 }
 
+bool divides_by_zero(const Graph& graph, const Node& node) {
+  if (node.kind != Kind::matmul) return false;
+  const auto has_none = [&](graph::TensorId t) { return std::ranges::count(graph.tensor(t).dims, 0) > 0; };
+  return has_none(node.src[0]) || has_none(node.src[1]);
+}
+
 bool forgets_nan(const graph::EltwiseAttributes& attributes) {
   switch (attributes.algorithm) {
     case EltwiseAlgorithm::relu:

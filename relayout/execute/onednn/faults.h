@@ -8,6 +8,9 @@ namespace relayout::execute {
 /// Whether the name is that of a slow reference implementation: "ref:any", "ref_int8:any".
 bool is_reference(std::string_view name);
 
+/// Whether the library divides by 0 while it looks for an implementation: of products of empty matrices.
+bool divides_by_zero(const graph::Graph& graph, const graph::Node& node);
+
 /// Whether the library's generated code for a function gives something else for NaN or infinity than its formula.
 bool forgets_nan(const graph::EltwiseAttributes& attributes);
 /// The same of the implementation of that name, forward: elementwise functions, comparisons, and the largest or

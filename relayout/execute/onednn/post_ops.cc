@@ -134,12 +134,15 @@ std::optional<LibraryPostOps> library_post_ops(const graph::Graph& graph, const 
   auto before = static_cast<int>(node.src.size());
   if (!gives_own_type(graph, node)) return std::nullopt;
   const bool finite = is_without_nan(graph, node);
+  // NaN becomes the byte 0 in a reorder, and another one in the library.
+  if (graph::is_byte(graph.tensor(node.dst[0]).dtype) && !finite) return std::nullopt;
   const std::size_t taken = finite ? take_scales(graph, node, out) : 0;
   before += static_cast<int>(taken);
   for (const PostOp& op : std::span(node.post_ops).subspan(taken)) {
     if (const auto* attributes = std::get_if<graph::EltwiseAttributes>(&op.function)) {
       const std::optional<Eltwise> eltwise = eltwise_of(*attributes);
       if (!eltwise || op.src[0] != before || (forgets_nan(*attributes) && !finite)) return std::nullopt;
+      if (std::isnan(eltwise->alpha) || std::isnan(eltwise->beta)) return std::nullopt;
       if (std::ranges::find(algorithms, eltwise->algorithm) != algorithms.end()) return std::nullopt;
       algorithms.push_back(eltwise->algorithm);
       append_eltwise(out.ops, *eltwise);

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "relayout/graph/optimize/optimize.h"
 #include "relayout/graph/passes/fuse.h"
+#include "relayout/graph/passes/multiply_bytes.h"
 #include "tests/support/node_check.h"
 #include "tests/support/random_nodes.h"
 #include "tests/support/slow_tests.h"
@@ -124,6 +126,51 @@ TEST(OneDnnPostOps, FunctionsBehindEachOther) {
       check.check(g, 0, {.low = -1, .high = 1, .relative = 1e-4});
     }
   }
+}
+
+/// A product of bytes, and a constant scale and offset behind it, which the library may compute as output scales and a
+/// bias: of any size and sign, one or one for each channel, stored as f32 or as bytes.
+TEST(OneDnnPostOps, ScalesAndOffsetsBehindSumsOfBytes) {
+  Random random(88);
+  NodeCheck check(random);
+  for (int i = 0; i < (test::slow_tests() ? 240 : 60); ++i) {
+    graph::Graph g;
+    const int64_t from = random.of({1, 3, 16, 17, 33}), to = random.of({1, 5, 16, 17, 40});
+    const DType src = random.of({DType::u8, DType::s8});
+    TensorId y = graph::kNone;
+    switch (i % 3) {
+      case 0: y = g.matmul(g.input("a", {2, 3, from}, src), g.input("b", {1, from, to}, DType::s8)); break;
+      case 1: y = g.convolution(g.input("x", {2, from, 5, 4}, src), g.input("w", {to, from, 1, 1}, DType::s8)); break;
+      default: y = g.inner_product(g.input("x", {3, from}, src), g.input("w", {to, from}, DType::s8));
+    }
+    const Dims dims = g.tensor(y).dims;
+    CheckOptions options{.low = -127, .high = 127, .relative = 1e-5};
+    const auto function = [&](double size, BinaryAlgorithm algorithm) {
+      Dims of(dims.size(), 1);
+      const int channel = i % 3 == 0 ? dims.size() - 1 : 1;
+      if (random.one_in(2)) of[channel] = dims[channel];
+      std::vector<float> values(static_cast<std::size_t>(checked_product(of).value()));
+      for (float& each : values) each = static_cast<float>(size * random.real(0.1, 1) * random.of({-1, 1}));
+      y = g.binary(y, g.constant("", of, std::move(values)), algorithm);
+    };
+    function(std::exp2(random.between(-30, 4)), BinaryAlgorithm::mul);
+    if (!random.one_in(4)) function(std::exp2(random.between(-10, 10)), BinaryAlgorithm::add);
+    if (random.one_in(2)) y = g.eltwise(y, {EltwiseAlgorithm::clip, -50, 60});
+    const bool stores_bytes = random.one_in(2);
+    if (stores_bytes) {
+      y = g.eltwise(y, {EltwiseAlgorithm::round});
+      y = g.add(Kind::reorder, graph::ReorderAttributes{.dtype = random.of({DType::u8, DType::s8})}, {y})[0];
+    }
+    g.output(y);
+    graph::fuse(g);
+    graph::store_bytes(g);
+    ASSERT_EQ(g.nodes.size(), 1U);
+    const graph::Node& node = g.nodes[0];
+    for (std::size_t k = node.own_sources(); k < node.src.size(); ++k)
+      options.given[k] = graph::values_of(g.tensor(node.src[k]));
+    check.check(g, 0, options);
+  }
+  check.print();
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void clip(Op& op) {
   const double none = op.model.opset < 11 ? kLargest : kInfinity;
   std::array<double, 2> bounds = {op.number("min", -none), op.number("max", none)};
   Value out = op.input(0);
-  // By bound: whether it is computed at run time.
+  // By bound: whether it is a source of its own, because it is computed at run time, or is NaN and so is the result.
   std::array<bool, 2> open{};
   for (int i = 0; i < 2; ++i) {
     const auto side = static_cast<std::size_t>(i);
@@ -64,6 +64,7 @@ void clip(Op& op) {
     if (open[side]) continue;
     if (elements_of(bound->dims) != 1) op.corrupt("a bound of dims " + join(bound->dims, "x"));
     bounds[side] = numbers_of(*bound).front();
+    open[side] = std::isnan(bounds[side]);
   }
   // If the lower bound is above the upper one, the upper one is the result everywhere.
   if (open[0] || open[1]) {

@@ -191,6 +191,13 @@ TEST(OnnxElementwise, ClipByAttributesAndBySources) {
   crossed.input("x", {4}).constant("low", {}, {2}).constant("high", {}, {1});
   crossed.node("Clip", {"x", "low", "high"}, {"y"}).output("y");
   expect_near(run(crossed, {x})[0], {1, 1, 1, 1});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const bool is_low : {true, false}) {
+    Net undefined(12);
+    undefined.input("x", {4}).constant("low", {}, {is_low ? nan : -1}).constant("high", {}, {is_low ? 5 : nan});
+    undefined.node("Clip", {"x", "low", "high"}, {"y"}).output("y");
+    EXPECT_TRUE(std::ranges::all_of(run(undefined, {x})[0], [](double y) { return std::isnan(y); })) << is_low;
+  }
   Net relu(11);
   relu.input("x", {4}).constant("low", {}, {0}).node("Clip", {"x", "low"}, {"y"}).output("y");
   EXPECT_EQ(import(relu).graph.nodes[0].as<EltwiseAttributes>().algorithm, EltwiseAlgorithm::relu);

@@ -85,7 +85,7 @@ const std::vector<int>& CandidateFinder::families(const Dims& dims) {
   return out;
 }
 
-std::size_t CandidateFinder::most_families(const Node& node) {
+std::size_t CandidateFinder::usual_layout_count(const Node& node) {
   std::size_t out = 1;
   if (node.kind == Kind::rnn) return out;
   for (std::size_t i = 0; i < node.src.size() + node.dst.size(); ++i) {
@@ -122,7 +122,7 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
     if (std::ranges::find(out, requests) == out.end()) out.push_back(std::move(requests));
   };
   const auto is_src = [&](std::size_t i) { return i < node.src.size(); };
-  const std::size_t kinds = most_families(node);
+  const std::size_t kinds = usual_layout_count(node);
   if (compute_bound(node.kind)) add(each([](std::size_t) { return kNone; }));
   for (std::size_t f = 0; f < kinds; ++f) {
     // An operand that has a single usual layout, such as one of few dims, has it in every request.

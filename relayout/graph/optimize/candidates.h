@@ -65,8 +65,8 @@ class CandidateFinder {
 
  private:
   using RequestedLayouts = std::vector<int>;  // sources, then destinations; kNone is any
-  /// The most usual layouts that an operand of the node has.
-  std::size_t most_families(const Node& node);
+  /// How many usual layouts the operand with the most of them has.
+  std::size_t usual_layout_count(const Node& node);
   std::vector<RequestedLayouts> requests_of(NodeId node, const std::vector<int>& leads);
   std::vector<Candidate>& remembered(const Node& node, KeyMaker question, const Candidate* forward, bool& is_new);
   /// Throws Error{interrupted} if the options' stop says so.

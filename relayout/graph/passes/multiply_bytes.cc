@@ -168,11 +168,14 @@ class ByteProducts {
       made.attributes = attributes;
     } else if (zero != 0) {
       const int64_t products = std::ssize(bytes) / channels;
+      Values sums(static_cast<std::size_t>(channels), 0);
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         const auto at = static_cast<int64_t>(i);
-        const auto c = static_cast<std::size_t>(last ? at % channels : at / products);
-        added[c] -= zero * bytes[i] * scales[c];
+        sums[static_cast<std::size_t>(last ? at % channels : at / products)] += zero * bytes[i];
       }
+      // It must not take digits from what is left when it is subtracted: f32 holds whole numbers to 2^24.
+      if (std::ranges::any_of(sums, [](double sum) { return std::abs(sum) > 0x1p24; })) return std::nullopt;
+      for (std::size_t c = 0; c < sums.size(); ++c) added[c] -= sums[c] * scales[c];
     }
     const auto data = std::make_shared<const std::vector<std::byte>>(store(bytes, DType::s8));
     made.src = {src.bytes, graph_.constant(original.name + ".s8", weights_dims, DType::s8, data)};

@@ -25,8 +25,7 @@ struct Net {
   static TensorId dequantized(Graph& graph, TensorId t, const Values& zero, const Values& scale, const Dims& dims) {
     TensorId out = graph.add(Kind::reorder, ReorderAttributes{.dtype = DType::f32}, {t})[0];
     const auto dims_of = [&](const Values& values) { return values.size() == 1 ? Dims{1, 1, 1, 1} : dims; };
-    if (!zero.empty())
-      out = graph.binary(out, constant(graph, dims_of(zero), DType::f32, zero), BinaryAlgorithm::sub);
+    if (!zero.empty()) out = graph.binary(out, constant(graph, dims_of(zero), DType::f32, zero), BinaryAlgorithm::sub);
     return graph.binary(out, constant(graph, dims_of(scale), DType::f32, scale), BinaryAlgorithm::mul);
   }
 
@@ -36,8 +35,8 @@ struct Net {
     Values values(32);
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = w_type == DType::u8 ? static_cast<double>(i * 7 % 250) : largest - static_cast<double>(i) * 6;
-    const TensorId w = weights_are_input ? out.input("w", {4, 2, 2, 2}, w_type)
-                                         : constant(out, {4, 2, 2, 2}, w_type, values);
+    const TensorId w =
+        weights_are_input ? out.input("w", {4, 2, 2, 2}, w_type) : constant(out, {4, 2, 2, 2}, w_type, values);
     const TensorId b =
         bias_is_input ? out.input("b", {4}, DType::f32) : constant(out, {4}, DType::f32, {1, -2, 0.5, 0});
     const TensorId wide_x = dequantized(out, x, x_zero, x_scale, x_dims);
@@ -89,6 +88,27 @@ TEST(MultiplyBytes, LeavesWhatBytesDoNotExpress) {
   EXPECT_FALSE(changes({.w_scale = {0}}));
   EXPECT_FALSE(changes({.bias_is_input = true}));
   EXPECT_FALSE(changes({.weights_are_input = true}));
+}
+
+/// A product whose rows of weights are `weight` throughout: behind it a sum of 2,000 * weight * zero is subtracted.
+bool multiplies(double weight, double zero) {
+  Graph graph;
+  const TensorId x = graph.input("x", {1, 2000}, DType::u8);
+  const TensorId w = Net::constant(graph, {3, 2000}, DType::s8, Values(6000, weight));
+  const auto wide = [&](TensorId t, double by) {
+    TensorId out = graph.add(Kind::reorder, ReorderAttributes{.dtype = DType::f32}, {t})[0];
+    if (by != 0) out = graph.binary(out, Net::constant(graph, {1, 1}, DType::f32, {by}), BinaryAlgorithm::sub);
+    return graph.binary(out, Net::constant(graph, {1, 1}, DType::f32, {0.5}), BinaryAlgorithm::mul);
+  };
+  graph.output(graph.inner_product(wide(x, zero), wide(w, 0), kNone));
+  multiply_bytes(graph);
+  return graph.nodes[0].kind == Kind::inner_product;
+}
+
+TEST(MultiplyBytes, LeavesSumsInWhichTheZeroPointTakesAllDigits) {
+  EXPECT_TRUE(multiplies(60, 128));
+  EXPECT_FALSE(multiplies(70, 128)) << "2,000 * 70 * 128 is over 2^24";
+  EXPECT_TRUE(multiplies(70, 0));
 }
 
 TEST(MultiplyBytes, WeightsInGroupsKeepTheirScales) {

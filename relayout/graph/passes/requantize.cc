@@ -125,7 +125,7 @@ class Reader {
 
   const Graph& graph_;
   const Node& node_;
-  const Dims& dims_;
+  const Dims dims_;
   int channel_;
   Requantization out_{};
 };

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace relayout::graph {
 namespace {
@@ -135,10 +137,22 @@ struct Fields {
   }
 };
 
+/// What a backend may ask of the values of an f32 constant that post-ops read, to know whether results can be NaN:
+/// whether all are finite, and whether there is a 0.
+uint64_t kind_of_values(const Tensor& tensor) {
+  if (!tensor.constant() || tensor.dtype != DType::f32) return 0;
+  std::vector<float> values(tensor.data->size() / sizeof(float));
+  std::memcpy(values.data(), tensor.data->data(), values.size() * sizeof(float));
+  const bool finite = std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  return 1 + uint64_t{finite} + 2 * uint64_t{std::ranges::find(values, 0.0f) != values.end()};
+}
+
 /// The node's post-ops; their names do not matter.
-void add_post_ops(KeyMaker& maker, const Node& node) {
+void add_post_ops(KeyMaker& maker, const Graph& graph, const Node& node) {
   if (node.post_ops.empty()) return;
   maker.add(uint64_t{node.post_sources});
+  for (std::size_t i = node.own_sources(); i < node.src.size(); ++i)
+    maker.add(node.src[i] == kNone ? 0 : kind_of_values(graph.tensor(node.src[i])));
   for (const PostOp& op : node.post_ops) {
     const auto& [function, src, name] = op;
     static_cast<void>(name);
@@ -169,7 +183,7 @@ void add_node(KeyMaker& maker, const Graph& graph, const CostContext* context, c
   maker.add(static_cast<uint64_t>(node.kind) +
             256 * (static_cast<uint64_t>(node.pass) + 16 * uint64_t{context != nullptr && context->is_step()}));
   std::visit(Fields{maker}, node.attributes);
-  add_post_ops(maker, node);
+  add_post_ops(maker, graph, node);
   add_operands(maker, graph, context, node.src);
   add_operands(maker, graph, context, node.dst);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "relayout/graph/passes/fuse.h"
 #include "tests/support/testing.h"
 
 namespace relayout::graph {
@@ -94,6 +95,21 @@ TEST(CostKey, OfAPairOfTensorsReadTwice) {
   const CostContext context(graph);
   EXPECT_FALSE(context.node_key(0) == context.node_key(1));
   EXPECT_EQ(context.node_key(1), context.node_key(2));
+}
+
+TEST(CostKey, OfAPostOpSaysWhetherItsConstantIsFiniteAndHasAZero) {
+  const auto key = [](std::vector<float> values) {
+    Graph graph;
+    const TensorId product = graph.matmul(graph.input("a", {3, 2}), graph.input("b", {2, 2}));
+    graph.output(graph.binary(product, graph.constant("c", {1, 2}, std::move(values))));
+    fuse(graph);
+    EXPECT_EQ(graph.nodes.size(), 1U);
+    return CostContext(graph).node_key(0);
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(key({1, 2}), key({3, -4})) << "other values are the same";
+  EXPECT_FALSE(key({1, 2}) == key({1, infinity}));
+  EXPECT_FALSE(key({1, 2}) == key({1, 0}));
 }
 
 TEST(CostKey, OfReordersHasDirectionAndTypes) {

@@ -78,11 +78,11 @@ std::byte* move_elements(const Step* axes, std::size_t count, std::byte* apart, 
     const auto bytes = static_cast<std::size_t>(extent * kSize);
     gather ? std::memcpy(together, apart, bytes) : std::memcpy(apart, together, bytes);
   } else if (gather && step == 0) {
-    using Bits = std::conditional_t<E <= 2, std::conditional_t<E == 1, uint8_t, uint16_t>,
-                                    std::conditional_t<E == 4, uint32_t, uint64_t>>;
-    Bits value;
-    std::memcpy(&value, apart, E);
-    std::fill_n(reinterpret_cast<Bits*>(together), extent, value);
+    // One element, and then as many again as there are already.
+    const auto bytes = static_cast<std::size_t>(extent * kSize);
+    std::memcpy(together, apart, E);
+    for (std::size_t have = E; have < bytes; have *= 2)
+      std::memcpy(together + have, together, std::min(have, bytes - have));
   } else {
     for (int64_t i = 0; i < extent; ++i) {
       gather ? std::memcpy(together + i * kSize, apart + i * step * kSize, E)

@@ -75,7 +75,9 @@ std::optional<Geometry> geometry_of(const OwnRequest& r) {
   const bool rows_follow = out.b.rows <= 1 || out.b.row == 1;
   out.transposed = !along_rows(out.b) || (out.b.columns == 1 && rows_follow);
   if (out.transposed && !rows_follow) return std::nullopt;
-  const bool fits = along_rows(out.a) && along_rows(out.out) && out.out.rows <= kMostRows;
+  // Products of empty matrices have as many rows as they like.
+  const bool few = out.out.rows <= kMostRows || out.b.rows == 0 || out.out.columns == 0;
+  const bool fits = along_rows(out.a) && along_rows(out.out) && few;
   return fits ? std::optional(out) : std::nullopt;
 }
 

@@ -3,6 +3,8 @@
 // in every layout that the backend offers, and counts them by name.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "relayout/cpu/isa.h"
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/execute/own/own.h"
@@ -59,6 +61,24 @@ TEST_F(FewRows, EqualTheReferenceWithEveryInstructionSet) {
         EXPECT_TRUE(nodes.counts().at(kind).names.contains("relayout:few_rows")) << kind;
     }
   }
+}
+
+TEST_F(FewRows, EmptyMatrices) {
+  Random random(9);
+  NodeCheck nodes(random, 2);
+  for (const auto& [rows, inner, columns] : {std::array<int64_t, 3>{0, 6, 3}, {12, 0, 3}, {2, 3, 0}, {0, 0, 0}}) {
+    for (const Dims& batch : {Dims{}, Dims{3}}) {
+      for (const bool bias : {false, true}) {
+        graph::Graph graph;
+        Dims a = batch, b = batch;
+        a.push_back(rows), a.push_back(inner), b.push_back(inner), b.push_back(columns);
+        const TensorId x = graph.input("a", a), y = graph.input("b", b);
+        graph.output(graph.matmul(x, y, bias ? graph.input("bias", {columns}) : graph::kNone));
+        nodes.check(graph, 0, {});
+      }
+    }
+  }
+  EXPECT_EQ(nodes.counts().at("matmul forward_inference").names.count("relayout:few_rows"), 1U);
 }
 
 /// The implementation that is offered in these layouts, or "".
