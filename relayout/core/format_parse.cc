@@ -97,7 +97,6 @@ struct Format::Parser {
       other.text_ = out.text_;
       other.offset0_ = out.offset0_;
       other.views_ = out.views_;
-      if (out.align_) other.align_ = out.align_;
     }
     return std::move(out);
   }
@@ -117,6 +116,7 @@ struct Format::Parser {
       if (out.align_) fail(at, "the alignment can stand only once");
       out.align_ = number(value, end, "align");
       if (*out.align_ < 1) fail(value, "rows are aligned to 1 element or more");
+      for (Format& other : out.others_) other.align_ = out.align_;
     } else if (word.starts_with("gates:")) {
       gates(at, value, end);
     } else {

@@ -14,11 +14,11 @@ using Names = std::vector<std::string>;
 Names names(std::string_view format, const Dims& dims) { return names_of(Format::parse(format).bind(dims)); }
 
 TEST(Mobile, Names) {
-  EXPECT_EQ(names("nChw4c", {1, 17, 5, 4}),
-            (Names{"cudnn:NC/4HW4", "cudnn:KC/4RS4", "mace:dw_conv2d_filter", "mnn:NC4HW4", "mnn:C4NHW4", "ncnn:NC4HW4",
-                   "tensorrt:CHW4", "tflite:DHWC4", "tnn:NC4HW4", "tvm:NCHW4c"}));
-  EXPECT_EQ(names("nChw4c", {2, 17, 5, 4}),
-            (Names{"cudnn:NC/4HW4", "cudnn:KC/4RS4", "mnn:NC4HW4", "tensorrt:CHW4", "tnn:NC4HW4", "tvm:NCHW4c"}))
+  EXPECT_EQ(names("nChw4c", {1, 17, 5, 4}), (Names{"cudnn:NC/4HW4", "cudnn:KC/4RS4", "executorch:CHANNELS_PACKED",
+                                                   "mace:dw_conv2d_filter", "mnn:NC4HW4", "mnn:C4NHW4", "ncnn:NC4HW4",
+                                                   "tensorrt:CHW4", "tflite:DHWC4", "tnn:NC4HW4", "tvm:NCHW4c"}));
+  EXPECT_EQ(names("nChw4c", {2, 17, 5, 4}), (Names{"cudnn:NC/4HW4", "cudnn:KC/4RS4", "executorch:CHANNELS_PACKED",
+                                                   "mnn:NC4HW4", "tensorrt:CHW4", "tnn:NC4HW4", "tvm:NCHW4c"}))
       << "of two images, MNN's kernels and its name differ, and ncnn has no batch";
   EXPECT_EQ(names("nhwc", {2, 3, 5, 4}), (Names{"acl:OHWI", "cudnn:NHWC", "cudnn:KRSC", "mnn:NHWC", "tensorrt:HWC",
                                                 "tflite:BHWC", "tnn:NHWC", "tvm:NHWC"}));

@@ -259,6 +259,28 @@ Expression acl(Random& random) {
 
 Expression scales(Random& random) { return {"", "scales:128x4", {random.pick(1, 200), random.pick(1, 9)}}; }
 
+/// mdspan's mappings, chunks, and ExecuTorch's dim_order: texts with numbers that are tags.
+Expression with_numbers(Random& random) {
+  const Dims dims = random_dims(random, static_cast<int>(random.pick(1, 5)));
+  const std::string number = std::to_string(random.pick(1, 17));
+  switch (random.pick(0, 2)) {
+    case 0: {
+      const std::string mapping = random.one_in(2) ? "mdspan:layout_left" : "mdspan:layout_right";
+      return {"", random.one_in(2) ? mapping : mapping + "_padded<" + number + ">", dims};
+    }
+    case 1: {
+      Dims chunk;
+      for (int d = 0; d < dims.size(); ++d) chunk.push_back(random.pick(1, 9));
+      return {"", (random.one_in(2) ? "zarr:chunks(" : "hdf5:chunks(") + join(chunk) + ")", dims};
+    }
+    default: {
+      Dims order;
+      for (const char letter : shuffled_letters(random, dims.size())) order.push_back(letter - 'a');
+      return {"", "executorch:dim_order(" + join(order) + ")", dims};
+    }
+  }
+}
+
 Expression digits(Random& random) {
   std::string text = "digits:";
   int64_t next = 1;
@@ -309,6 +331,7 @@ constexpr Kind kKinds[] = {{"plain tag", plain_tag},
                            {"names", system_name},
                            {"acl", acl},
                            {"scales", scales},
+                           {"numbers", with_numbers},
                            {"digits", digits},
                            {"gates", gates}};
 

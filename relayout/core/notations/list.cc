@@ -25,6 +25,13 @@ constexpr Notation kNotations[] = {
     {"ascend", read_system<systems::ascend>, "ascend:NC1HWC0", systems::ascend},
     {"tenstorrent", read_system<systems::tenstorrent>, "tenstorrent:TILE", systems::tenstorrent},
     {"vllm", read_system<systems::vllm>, "vllm:LBHNC", systems::vllm},
+    {"executorch", read_executorch, "executorch:dim_order(0,2,3,1)", systems::executorch},
+    {"amx", read_system<systems::amx>, "amx:B", systems::amx},
+    {"vnni", read_system<systems::vnni>, "vnni:B", systems::vnni},
+    {"audio", read_system<systems::audio>, "audio:interleaved", systems::audio},
+    {"mdspan", read_mdspan, "mdspan:layout_left_padded<8>"},
+    {"zarr", read_chunks, "zarr:chunks(64,32)"},
+    {"hdf5", read_chunks, "hdf5:chunks(64,32)"},
     {"acl", read_acl, "acl:OHWIo4"},
     {"scales", read_scales, "scales:128x4"},
 };

@@ -109,6 +109,9 @@ Spelled read_xla(NotationText& text);
 Spelled read_tvm(NotationText& text);
 Spelled read_cudnn(NotationText& text);
 Spelled read_acl(NotationText& text);
+Spelled read_executorch(NotationText& text);
+Spelled read_mdspan(NotationText& text);
+Spelled read_chunks(NotationText& text);
 Spelled read_scales(NotationText& text);
 
 /// TVM's text in two steps, for those who know the order of the dims: its axes, and the tag that they are where `order`

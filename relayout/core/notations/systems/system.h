@@ -52,9 +52,12 @@ Spelled read_system(NotationText& text) {
 
 namespace systems {
 
+const NamedSystem& amx();
 const NamedSystem& ascend();
+const NamedSystem& audio();
 const NamedSystem& cublaslt();
 const NamedSystem& cudnn();
+const NamedSystem& executorch();
 const NamedSystem& mnn();
 const NamedSystem& ncnn();
 const NamedSystem& tenstorrent();
@@ -62,6 +65,7 @@ const NamedSystem& tensorrt();
 const NamedSystem& tflite();
 const NamedSystem& tnn();
 const NamedSystem& vllm();
+const NamedSystem& vnni();
 
 }  // namespace systems
 }  // namespace relayout

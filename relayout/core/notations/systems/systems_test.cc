@@ -1,68 +1,27 @@
-// Each name of the systems against its published formula, which is written out here: most systems publish the C array
-// that memory is and the subscripts of an element in it.
+// The names of TensorRT, cuBLASLt, Ascend, Tenstorrent and vLLM against their published formulas, and what names of
+// several ranks are.
 #include <gtest/gtest.h>
 
-#include <set>
-
-#include "relayout/core/format.h"
-#include "relayout/core/notations/systems/system.h"
-#include "tests/support/testing.h"
+#include "tests/support/formulas.h"
 
 namespace relayout {
 namespace {
 
+using test::Case;
 using test::code_of;
+using test::column_major;
 using test::each_index;
 using test::error_of;
-
-/// A C array and the place of an element in it, outermost subscript first.
-struct Place {
-  std::vector<int64_t> array, subscripts;
-
-  int64_t offset() const {
-    int64_t out = 0;
-    for (std::size_t k = 0; k < array.size(); ++k) out = out * array[k] + subscripts[k];
-    return out;
-  }
-};
-
-int64_t up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple; }
-int64_t round_up(int64_t value, int64_t multiple) { return up(value, multiple) * multiple; }
-
-using Formula = int64_t (*)(const Dims& dims, const Dims& i);
-
-struct Case {
-  std::string_view name;
-  std::vector<Dims> dims;  // with sizes that no block divides
-  Formula formula;
-};
-
-std::set<std::string> tested;
-
-void expect_formula(const Case& test) {
-  const std::string name(test.name);
-  tested.insert(name.substr(0, name.find(':', name.find(':') + 1)));
-  for (const Dims& dims : test.dims) {
-    const Format format = Format::parse(test.name);
-    const Layout layout = format.bind(dims);
-    int64_t wrong = 0;
-    each_index(dims, [&](const Dims& i) { wrong += layout.offset(i) != test.formula(dims, i); });
-    EXPECT_EQ(wrong, 0) << test.name << " of dims " << join(dims);
-    EXPECT_TRUE(layout.injective()) << test.name;
-    EXPECT_EQ(Format::parse(digits_expression(layout)).bind(dims), layout) << test.name;
-    const auto shape = format.physical_shape(dims);
-    if (!shape) continue;  // aligned rows
-    Dims blocks_filled = format.dims_from_physical(*shape);
-    EXPECT_EQ(format.physical_shape(blocks_filled), shape) << test.name;
-    for (int d = 0; d < dims.size(); ++d) EXPECT_GE(blocks_filled[d], dims[d]) << test.name;
-  }
-}
-
-const std::vector<Dims> kImages = {{2, 17, 5, 7}, {3, 35, 3, 33}};
-const std::vector<Dims> kOneImage = {{17, 5, 7}, {35, 3, 33}};
-const std::vector<Dims> kVolumes = {{2, 17, 3, 5, 7}, {1, 35, 2, 3, 9}};
-const std::vector<Dims> kOneVolume = {{17, 3, 5, 7}, {35, 2, 3, 9}};
-const std::vector<Dims> kMatrices = {{70, 45}, {33, 129}, {1, 33}};
+using test::expect_formula;
+using test::kImages;
+using test::kMatrices;
+using test::kOneImage;
+using test::kOneVolume;
+using test::kVolumes;
+using test::Place;
+using test::round_up;
+using test::row_major;
+using test::up;
 
 // --- TensorRT --------------------------------------------------------------------------------------------------------
 
@@ -125,14 +84,10 @@ int64_t dla_hwc4(const Dims& dims, const Dims& i) {
       .offset();
 }
 
-int64_t row_major(const Dims& dims, const Dims& i) {
-  return Place{{dims.begin(), dims.end()}, {i.begin(), i.end()}}.offset();
-}
-
-TEST(NamedSystems, TensorRt) {
+std::vector<Case> tensorrt_cases() {
   const std::vector<Dims> pictures = {{2, 3, 5, 7}, {2, 4, 3, 33}, {2, 1, 5, 7}, {3, 1, 2, 37}};
   const std::vector<Dims> one_picture = {{3, 5, 7}, {4, 3, 33}, {1, 5, 7}, {1, 2, 37}};
-  const Case cases[] = {
+  return {
       {"tensorrt:LINEAR", kImages, row_major},
       {"tensorrt:CHW", kVolumes, row_major},
       {"tensorrt:CHW2", kImages, chw<2>},
@@ -163,12 +118,13 @@ TEST(NamedSystems, TensorRt) {
       {"tensorrt:DLA_HWC4:s8", pictures, dla_hwc4<1>},
       {"tensorrt:DLA_HWC4:s8", one_picture, dla_hwc4<1>},
   };
-  for (const Case& test : cases) expect_formula(test);
+}
+
+TEST(NamedSystems, TensorRt) {
+  for (const Case& test : tensorrt_cases()) expect_formula(test);
 }
 
 // --- cuBLASLt --------------------------------------------------------------------------------------------------------
-
-int64_t column_major(const Dims& dims, const Dims& i) { return i[1] * dims[0] + i[0]; }
 
 int64_t col32(const Dims& dims, const Dims& i) { return i[1] / 32 * 32 * dims[0] + i[0] * 32 + i[1] % 32; }
 
@@ -187,13 +143,16 @@ int64_t col32_2r_4r4(const Dims& dims, const Dims& i) {
   return panel * leading + tile * 1024 + (((row % 8) / 2 * 4 + row / 8) * 2 + row % 2) * 32 + col;
 }
 
+std::vector<Case> cublaslt_cases() {
+  return {{"cublaslt:COL", kMatrices, column_major},
+          {"cublaslt:ROW", kMatrices, row_major},
+          {"cublaslt:COL32", kMatrices, col32},
+          {"cublaslt:COL4_4R2_8C", kMatrices, col4_4r2_8c},
+          {"cublaslt:COL32_2R_4R4", kMatrices, col32_2r_4r4}};
+}
+
 TEST(NamedSystems, CublasLt) {
-  const Case cases[] = {{"cublaslt:COL", kMatrices, column_major},
-                        {"cublaslt:ROW", kMatrices, row_major},
-                        {"cublaslt:COL32", kMatrices, col32},
-                        {"cublaslt:COL4_4R2_8C", kMatrices, col4_4r2_8c},
-                        {"cublaslt:COL32_2R_4R4", kMatrices, col32_2r_4r4}};
-  for (const Case& test : cases) expect_formula(test);
+  for (const Case& test : cublaslt_cases()) expect_formula(test);
 }
 
 TEST(NamedSystems, CublasLtLeadingDimensionsOfItsDocumentation) {
@@ -245,24 +204,27 @@ int64_t fractal_z_3d(const Dims& dims, const Dims& i) {
       .offset();
 }
 
-TEST(NamedSystems, Ascend) {
+std::vector<Case> ascend_cases() {
   const std::vector<Dims> batches = {{2, 70, 45}, {3, 33, 17}}, more_batches = {{2, 3, 20, 45}, {3, 1, 33, 17}};
   const std::vector<Dims> weights = {{17, 35, 3, 3}, {33, 20, 1, 5}},
                           weights_3d = {{17, 35, 2, 3, 3}, {33, 20, 3, 1, 5}};
-  const Case cases[] = {{"ascend:NC1HWC0", kImages, nc1hwc0<16>},
-                        {"ascend:NC1HWC0:s8", kImages, nc1hwc0<32>},
-                        {"ascend:NC1HWC0:f32", kImages, nc1hwc0<8>},
-                        {"ascend:NDC1HWC0", kVolumes, ndc1hwc0<16>},
-                        {"ascend:NDC1HWC0:s8", kVolumes, ndc1hwc0<32>},
-                        {"ascend:FRACTAL_NZ", kMatrices, fractal_nz<16>},
-                        {"ascend:FRACTAL_NZ", batches, fractal_nz<16>},
-                        {"ascend:FRACTAL_NZ", more_batches, fractal_nz<16>},
-                        {"ascend:FRACTAL_NZ:s8", batches, fractal_nz<32>},
-                        {"ascend:FRACTAL_Z", weights, fractal_z<16>},
-                        {"ascend:FRACTAL_Z:s8", weights, fractal_z<32>},
-                        {"ascend:FRACTAL_Z_3D", weights_3d, fractal_z_3d<16>},
-                        {"ascend:FRACTAL_Z_3D:s8", weights_3d, fractal_z_3d<32>}};
-  for (const Case& test : cases) expect_formula(test);
+  return {{"ascend:NC1HWC0", kImages, nc1hwc0<16>},
+          {"ascend:NC1HWC0:s8", kImages, nc1hwc0<32>},
+          {"ascend:NC1HWC0:f32", kImages, nc1hwc0<8>},
+          {"ascend:NDC1HWC0", kVolumes, ndc1hwc0<16>},
+          {"ascend:NDC1HWC0:s8", kVolumes, ndc1hwc0<32>},
+          {"ascend:FRACTAL_NZ", kMatrices, fractal_nz<16>},
+          {"ascend:FRACTAL_NZ", batches, fractal_nz<16>},
+          {"ascend:FRACTAL_NZ", more_batches, fractal_nz<16>},
+          {"ascend:FRACTAL_NZ:s8", batches, fractal_nz<32>},
+          {"ascend:FRACTAL_Z", weights, fractal_z<16>},
+          {"ascend:FRACTAL_Z:s8", weights, fractal_z<32>},
+          {"ascend:FRACTAL_Z_3D", weights_3d, fractal_z_3d<16>},
+          {"ascend:FRACTAL_Z_3D:s8", weights_3d, fractal_z_3d<32>}};
+}
+
+TEST(NamedSystems, Ascend) {
+  for (const Case& test : ascend_cases()) expect_formula(test);
   EXPECT_EQ(Format::parse("ascend:NC1HWC0:bf16").generic_tag(4), "aBcd16b");
 }
 
@@ -279,13 +241,16 @@ int64_t tiles(const Dims& dims, const Dims& i) {
   return tile * 1024 + face * 256 + row % 16 * 16 + col % 16;
 }
 
-TEST(NamedSystems, Tenstorrent) {
+std::vector<Case> tenstorrent_cases() {
   const std::vector<Dims> three = {{3, 40, 70}, {2, 33, 5}}, four = {{2, 3, 40, 70}, {1, 2, 7, 33}};
-  const Case cases[] = {{"tenstorrent:ROW_MAJOR", four, row_major},
-                        {"tenstorrent:TILE", kMatrices, tiles},
-                        {"tenstorrent:TILE", three, tiles},
-                        {"tenstorrent:TILE", four, tiles}};
-  for (const Case& test : cases) expect_formula(test);
+  return {{"tenstorrent:ROW_MAJOR", four, row_major},
+          {"tenstorrent:TILE", kMatrices, tiles},
+          {"tenstorrent:TILE", three, tiles},
+          {"tenstorrent:TILE", four, tiles}};
+}
+
+TEST(NamedSystems, Tenstorrent) {
+  for (const Case& test : tenstorrent_cases()) expect_formula(test);
 }
 
 // --- vLLM ------------------------------------------------------------------------------------------------------------
@@ -298,7 +263,6 @@ TEST(NamedSystems, Vllm) {
       {"NHD", "BNHC"},    {"HND", "LBHNC"},   {"HND", "BHNC"}};
   for (const auto& [name, memory] : names) {
     const std::string logical = memory.size() == 5 ? "LBHNC" : "BHNC";
-    tested.insert("vllm:" + name);
     for (const Dims& all : {Dims{2, 3, 5, 7, 11}, Dims{3, 2, 1, 16, 6}}) {
       Dims dims;
       for (int d = all.size() - static_cast<int>(logical.size()); d < all.size(); ++d) dims.push_back(all[d]);
@@ -315,20 +279,23 @@ TEST(NamedSystems, Vllm) {
       EXPECT_TRUE(layout.packed());
     }
   }
+  for (const std::string& name : notation_names()) {
+    if (!name.starts_with("vllm:")) continue;
+    EXPECT_NE(std::ranges::find(names, name.substr(5), [](const auto& pair) { return pair.first; }), std::end(names))
+        << name;
+  }
   EXPECT_EQ(Format::parse("vllm:NHD").dim_names(5), "lbhnc");
   EXPECT_EQ(Format::parse("vllm:NHD").dim_names(4), "bhnc");
 }
 
 // --- all of them -----------------------------------------------------------------------------------------------------
 
-/// Runs behind the tests above, in the order of this file.
-TEST(NamedSystems, EveryNameIsTested) {
-  const std::set<std::string_view> elsewhere = {"cudnn", "mnn", "ncnn", "tflite", "tnn", "mace"};  // notation_test.cc
-  if (tested.empty()) GTEST_SKIP() << "alone, this test knows nothing";
-  for (const std::string& name : notation_names()) {
-    if (!elsewhere.contains(std::string_view(name).substr(0, name.find(':'))))
-      EXPECT_TRUE(tested.contains(name)) << name;
-  }
+TEST(NamedSystems, EveryNameHasACase) {
+  std::vector<Case> cases;
+  for (const auto& list : {tensorrt_cases(), cublaslt_cases(), ascend_cases(), tenstorrent_cases()})
+    cases.insert(cases.end(), list.begin(), list.end());
+  const std::string_view systems[] = {"tensorrt", "cublaslt", "ascend", "tenstorrent"};
+  test::expect_all_names(systems, cases);
 }
 
 TEST(NamedSystems, OffsetsAlignmentAndViewsGoWithEveryForm) {
