@@ -4,6 +4,7 @@
 
 #include "relayout/core/gates.h"
 #include "relayout/core/overflow.h"
+#include "relayout/core/packed/packed.h"
 #include "relayout/core/tag_names.h"
 
 namespace relayout {
@@ -88,6 +89,11 @@ std::optional<int> Format::rank() const {
     case Kind::any: return std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<DType> Format::element_type() const {
+  if (packed_field_ == nullptr) return std::nullopt;
+  return packed_field_->dtype;
 }
 
 void Format::check_dims(const Dims& dims) const {
@@ -207,6 +213,7 @@ Layout Format::before_views(const Dims& dims) const {
   if (const Format& form = for_dims(dims); &form != this) return form.before_views(dims);
   check_dims(dims);
   if (kind_ == Kind::strides) return from_strides(dims);
+  if (packed_ != nullptr) return field_layout(*packed_, *packed_field_, dims, offset0_.value_or(0));
   if (kind_ == Kind::digits) return from_digits(dims);
 
   if (is_image()) image(dims);  // checks the pitch

@@ -10,6 +10,7 @@
 //     expression = body [ "@" offset0 ] { ";" option } { "." view }
 //     body       = tag | "strides:" int { "," int } | notation ":" text | "contiguous" | "channels_last"
 //                | "channels_last_3d" | "undef" | "any"
+//     body       = ... | a packed format's field, "ggml:q4_0.q", "gptq"          (packed/packed.h)
 //     notation   = "digits" | "dml" | "mace" | "cute" | "xla" | "tvm" | "cudnn" | ...    (notations/notation.h)
 //     tag        = outer { number letter }
 //     outer      = letter { letter } with at most one "|" (rows | columns of an image)
@@ -36,6 +37,9 @@
 #include "relayout/core/view_step.h"
 
 namespace relayout {
+
+struct PackedField;
+struct PackedFormat;
 
 /// A two-dimensional image of RGBA texels, as OpenCL and Vulkan have them.
 struct ImageExtent {
@@ -78,6 +82,8 @@ class Format {
   /// The name of the notation that it is written in ("dml", "cute"), without the colon; empty for tags, strides and
   /// memory formats.
   std::string_view notation() const { return notation_; }
+  /// The type of its elements, where the expression says it, as the fields of packed formats do (ggml:q4_0.q).
+  std::optional<DType> element_type() const;
   bool is_image() const { return kind_ == Kind::tag && rows_ >= 0; }
   /// The dims that it fixes (dml:), before the views; nothing where bind() takes any.
   const std::optional<Dims>& fixed_dims() const { return fixed_dims_; }
@@ -174,6 +180,8 @@ class Format {
   std::vector<Block> blocks_;  // tag, outermost first
   std::optional<Dims> strides_;
   std::vector<Digits> digits_;
+  const PackedFormat* packed_ = nullptr;  // of the tables, which are static; and the field of it
+  const PackedField* packed_field_ = nullptr;
   std::optional<int64_t> offset0_;
   std::optional<int64_t> pitch_;
   std::optional<int64_t> align_;  // rows begin at multiples of so many elements; of texels in an image

@@ -5,6 +5,7 @@
 #include "relayout/core/gates.h"
 #include "relayout/core/letters.h"
 #include "relayout/core/notations/notation.h"
+#include "relayout/core/packed/packed.h"
 #include "relayout/core/tag_names.h"
 
 namespace relayout {
@@ -74,8 +75,9 @@ struct Format::Parser {
     if (text.empty()) fail(0, "the expression is empty");
     if (text.size() > kMaxText) fail(0, "over " + std::to_string(kMaxText) + " characters");
     // Of the parts, which only views and options can hold, the last is split off first.
-    const std::size_t views = std::min(text.find('.'), text.size());
-    const std::size_t options = std::min(text.find(';'), views);
+    const std::size_t packed = packed_length(text);  // whose field stands behind a point too
+    const std::size_t views = std::min(text.find('.', packed), text.size());
+    const std::size_t options = std::min(text.find(';', packed), views);
     std::size_t end = options;
     // An '@' inside parentheses is CuTe's; it refuses that itself.
     if (const std::size_t at = text.substr(0, end).rfind('@');
@@ -84,7 +86,12 @@ struct Format::Parser {
       if (*out.offset0_ < 0) fail(at + 1, "an offset is 0 or more");
       end = at;
     }
-    body(end);
+    if (packed > 0) {
+      if (packed < end) fail(packed, "behind a packed format and its field can stand '@', ';' or a view");
+      packed_field(end);
+    } else {
+      body(end);
+    }
     if (out.offset0_ && (out.kind_ == Kind::undef || out.kind_ == Kind::any))
       fail(end, "a layout without elements has no offset");
     for (std::size_t at = options; at < views;) at = option(at + 1, std::min(text.find(';', at + 1), views));
@@ -162,6 +169,21 @@ struct Format::Parser {
       fail(0, "an opaque format is no layout: only the backend that gave it reorders into and out of it, in a plan");
     }
     tag(end);
+  }
+
+  /// A field of a packed format, "ggml:q4_0.q", or the field that the format's name alone means.
+  void packed_field(std::size_t end) {
+    const std::size_t point = std::min(text.substr(0, end).find('.'), end);
+    try {
+      const PackedFormat& format = packed_format(text.substr(0, point));
+      out.packed_ = &format;
+      out.packed_field_ = &format.field(point < end ? text.substr(point + 1, end - point - 1) : format.alone);
+    } catch (const Error& error) {
+      fail(0, error.message());
+    }
+    out.kind_ = Kind::digits;
+    out.letters_ = out.packed_->dims;
+    out.digits_.resize(out.packed_->dims.size());
   }
 
   void strides(std::size_t end) {
