@@ -1,0 +1,197 @@
+// Values of packed matrices and of random records against loops over all indices: bits are read one by one, and the
+// formula is computed for each value alone.
+#include "relayout/cpu/dequantize.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "relayout/core/format.h"
+#include "relayout/cpu/isa.h"
+
+namespace relayout::cpu {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+uint64_t read_bits(const Bytes& bytes, int64_t first, int count) {
+  uint64_t out = 0;
+  for (int i = count; i-- > 0;) {
+    const int64_t bit = first + i;
+    out = out << 1 | (std::to_integer<unsigned>(bytes[static_cast<std::size_t>(bit / 8)]) >> bit % 8 & 1);
+  }
+  return out;
+}
+
+/// The number that an element's bits are, by the definition of its type.
+float decoded(DType type, uint64_t raw) {
+  const int width = bits(type);
+  const auto small = [&](int exponent_bits, int bias) {
+    const int fraction_bits = width - 1 - exponent_bits;
+    const int exponent = static_cast<int>(raw >> fraction_bits) & ((1 << exponent_bits) - 1);
+    const double fraction = std::ldexp(static_cast<double>(raw & ((1ULL << fraction_bits) - 1)), -fraction_bits);
+    const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
+    return static_cast<float>(raw >> (width - 1) ? -size : size);
+  };
+  if (type == DType::f32) return small(8, 127);
+  if (type == DType::bf16) return small(8, 127);
+  if (type == DType::f16) return small(5, 15);
+  if (kind(type) == DTypeKind::signed_integer && raw >> (width - 1))
+    return static_cast<float>(static_cast<int64_t>(raw) - (int64_t{1} << width));
+  return static_cast<float>(raw);
+}
+
+float element(const ValueField& field, const Bytes& bytes, int64_t r, int64_t c, const Dims& values) {
+  const Layout& layout = field.desc.layout;
+  const int width = bits(field.desc.dtype);
+  const int64_t at = layout.offset({r / (values[0] / layout.dim(0)), c / (values[1] / layout.dim(1))});
+  return decoded(field.desc.dtype, read_bits(bytes, at * width, width));
+}
+
+/// Random bytes in which no floating field has an infinity or a NaN.
+Bytes random_bytes(int64_t count, std::mt19937& random) {
+  Bytes out(static_cast<std::size_t>(count));
+  for (std::byte& each : out) each = static_cast<std::byte>(random());
+  return out;
+}
+
+void make_finite(const ValueField& field, Bytes& bytes) {
+  if (!is_floating(field.desc.dtype)) return;
+  const int width = bits(field.desc.dtype) / 8;
+  for (int64_t r = 0; r < field.desc.layout.dim(0); ++r)
+    for (int64_t c = 0; c < field.desc.layout.dim(1); ++c)
+      bytes[static_cast<std::size_t>((field.desc.layout.offset({r, c}) + 1) * width - 1)] &= std::byte{0xbb};
+}
+
+uint32_t bits_of(float value) {
+  uint32_t out;
+  std::memcpy(&out, &value, sizeof out);
+  return out;
+}
+
+/// Compares all values with those of the expression at each index alone.
+void expect_values(const ValueExpression& expression, const std::vector<ValueField>& fields,
+                   const std::vector<const Bytes*>& bytes, const Dims& values, const std::string& layout,
+                   const std::string& what) {
+  const TensorDesc dst(Format::parse(layout).bind(values), DType::f32);
+  std::vector<float> out(static_cast<std::size_t>(dst.layout.span()), -77);
+  evaluate(expression, fields, dst, out);
+  int64_t wrong = 0;
+  for (int64_t r = 0; r < values[0]; ++r) {
+    for (int64_t c = 0; c < values[1]; ++c) {
+      const float expected = expression.value([&](std::string_view name) {
+        for (std::size_t k = 0; k < fields.size(); ++k) {
+          if (fields[k].name == name) return element(fields[k], *bytes[k], r, c, values);
+        }
+        return 0.0F;
+      });
+      wrong += bits_of(out[static_cast<std::size_t>(dst.layout.offset({r, c}))]) != bits_of(expected);
+    }
+  }
+  EXPECT_EQ(wrong, 0) << what << " " << join(values) << " " << layout;
+}
+
+TEST(Dequantize, EveryFormatIsItsFormula) {
+  std::mt19937 random(5);
+  for (const PackedSystem& system : packed_systems()) {
+    for (const PackedFormat& format : system.formats) {
+      for (const Dims& values : {Dims{128, 256}, Dims{256, 768}}) {
+        const PackedTensor tensor{.format = std::string(format.name), .values = values};
+        std::vector<std::string_view> names = buffers_of(format);
+        std::vector<Bytes> bytes;
+        std::vector<PackedBuffer> buffers;
+        for (const std::string_view name : names)
+          bytes.push_back(random_bytes(packed_record(format, values, name).bytes(), random));
+        for (std::size_t k = 0; k < names.size(); ++k) buffers.emplace_back(std::string(names[k]), bytes[k]);
+        const std::vector<ValueField> fields = value_fields(tensor, buffers);
+        std::vector<const Bytes*> of_field;
+        for (const ValueField& field : fields) {
+          const std::string_view buffer = format.field(field.name).buffer;
+          of_field.push_back(&bytes[static_cast<std::size_t>(std::ranges::find(names, buffer) - names.begin())]);
+          make_finite(field, const_cast<Bytes&>(*of_field.back()));
+        }
+        for (const char* layout : {"ab", "AB16b16a"})
+          expect_values(value_of(format), fields, of_field, values, layout, tensor.format);
+      }
+    }
+  }
+}
+
+TEST(Dequantize, FormulasOfFieldsInAnyLayouts) {
+  std::mt19937 random(6);
+  const auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  const char* layouts[] = {"ab", "ba", "aB4b", "ab;align=8", "AB3a2b"};
+  for (int n = 0; n < 200; ++n) {
+    const Dims groups{draw(1, 6), draw(1, 6)};
+    const Dims values{groups[0] * draw(1, 20), groups[1] * draw(1, 40)};
+    const Dims fine{draw(0, 1) ? groups[0] : 1, groups[1]};
+    std::vector<ValueField> fields;
+    std::vector<Bytes> bytes;
+    const auto add = [&](const std::string& name, const Dims& dims, DType type) {
+      const TensorDesc desc(Format::parse(layouts[draw(0, 4)]).bind(dims), type);
+      bytes.push_back(random_bytes(desc.span_bytes() + 1, random));
+      fields.push_back({name, desc, {}});
+      make_finite(fields.back(), bytes.back());
+    };
+    add("q", values, draw(0, 1) ? DType::u4 : DType::s8);
+    add("s", groups, draw(0, 1) ? DType::f16 : DType::f32);
+    add("z", fine, draw(0, 1) ? DType::u4 : DType::bf16);
+    std::vector<const Bytes*> of_field;
+    for (std::size_t k = 0; k < fields.size(); ++k) {
+      fields[k].buffer = bytes[k];
+      of_field.push_back(&bytes[k]);
+    }
+    if (groups == values || fine == values) continue;  // a coefficient that would be a code
+    const char* formulas[] = {"s * (q - z)", "s * q + z", "(s + 2) * (q - 3) - z * 0.5", "q - s"};
+    expect_values(ValueExpression::parse(formulas[n % 4]), fields, of_field, values, layouts[draw(0, 4)], "random");
+  }
+}
+
+TEST(Dequantize, IsEqualOnEveryInstructionSetAndNumberOfThreads) {
+  std::mt19937 random(8);
+  const Dims values{64, 4096};
+  const PackedTensor tensor{.format = "ggml:q4_1", .values = values};
+  const Bytes bytes = random_bytes(packed_record(packed_format(tensor.format), values).bytes(), random);
+  const std::vector<PackedBuffer> buffers{{"", bytes}};
+  const TensorDesc dst(Layout::contiguous(values), DType::f16);
+  std::vector<uint16_t> first(static_cast<std::size_t>(dst.layout.span())), other(first.size());
+  dequantize(tensor, buffers, dst, first, {.threads = 1});
+  const std::string before(isa());
+  for (const std::string_view name : available_isas()) {
+    set_isa(name);
+    std::ranges::fill(other, 0);
+    dequantize(tensor, buffers, dst, other, {.threads = 3, .grain_bytes = 1});
+    EXPECT_EQ(first, other) << name;
+  }
+  set_isa(before);
+}
+
+TEST(Dequantize, SaysWhatIsWrong) {
+  const Bytes bytes(18 * 4), few(8);
+  std::vector<float> out(128);
+  const TensorDesc dst(Layout::contiguous({2, 64}), DType::f32);
+  const auto message = [&](const PackedTensor& tensor, const std::vector<PackedBuffer>& buffers,
+                           const TensorDesc& to) -> std::string {
+    try {
+      dequantize(tensor, buffers, to, to.dtype == DType::f32 ? Elements(out) : Elements());
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  };
+  const PackedTensor good{.format = "ggml:q4_0", .values = {2, 64}};
+  EXPECT_EQ(message(good, {{"", bytes}}, dst), "");
+  EXPECT_NE(message(good, {}, dst).find("is not given"), std::string::npos);
+  EXPECT_NE(message(good, {{"", few}}, dst).find("have 8"), std::string::npos);
+  EXPECT_NE(message(good, {{"", bytes}}, {Layout::contiguous({64, 2}), DType::f32}).find("has dims 64,2"),
+            std::string::npos);
+  EXPECT_NE(message(good, {{"", bytes}}, {Layout::contiguous({2, 64}), DType::s8}).find("cannot be stored as s8"),
+            std::string::npos);
+  EXPECT_NE(message({.format = "gptq", .values = {128, 8}}, {{"qweight", bytes}}, dst).find("tensor scales"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace relayout::cpu
