@@ -11,6 +11,7 @@
 #include "tools/interrupt.h"
 #include "tools/output.h"
 #include "tools/progress.h"
+#include "tools/record_conversion.h"
 #include "tools/slabs.h"
 #include "tools/tensor_input.h"
 #include "tools/tune_option.h"
@@ -28,10 +29,32 @@ struct ConvertOptions {
   std::optional<std::string> max_memory;
   TuneFlag tune;
   ViaOptions via;
+  std::string field;
   int threads = 0;
-  bool force = false;
+  bool force = false, dequantize = false;
   ExplainFlag explain;
 };
+
+RecordConversion record_options(const ConvertOptions& o) {
+  return {o.input, o.output, o.to,  o.from,    o.dims,  o.to_dtype,
+          o.field, o.tensor, o.raw, o.threads, o.force, o.dequantize};
+}
+
+/// A conversion of whole records, or of the values of a packed format, which has no flags for how it is done.
+int run_record_conversion(const ConvertOptions& options, bool json) {
+  const bool others = options.max_memory || !options.tune.empty() || options.via.opencl() || options.to_dims ||
+                      options.dtype || options.values.scale || options.values.padding != "zero";
+  if (others)
+    usage_error(
+        "records and values of packed formats are converted without --dtype, --to-dims, --scale, --pad, --tune, "
+        "--via and --max-memory",
+        "--to");
+  check_output_path(options.output);
+  const Json done = convert_record(record_options(options));
+  const std::string text = json ? json_text(done) : options.explain.empty() ? "" : done.dump() + "\n";
+  is_stdout(options.output) ? write_stderr(text) : write_stdout(text);
+  return kOk;
+}
 
 /// The layout of the output, and the dims that it is bound to: those of the tensor unless the layout ends in views.
 struct Destination {
@@ -151,9 +174,22 @@ void check_tensor_name(const ConvertOptions& options, const TensorInput& input) 
               "--tensor", escaped(options.tensor));
 }
 
+InputOptions input_options_of(const ConvertOptions& options, int64_t max_memory) {
+  return {.path = options.input,
+          .tensor = options.tensor,
+          .tensor_may_name_output = true,
+          .layout = options.from,
+          .dims = options.dims,
+          .dtype = options.dtype,
+          .max_memory = max_memory,
+          .raw = options.raw,
+          .gates_apart = true};
+}
+
 int run_convert(const ConvertOptions& options, bool json) {
   const auto start = std::chrono::steady_clock::now();
   require_isa();
+  if (converts_record(record_options(options))) return run_record_conversion(options, json);
   const int64_t max_memory = max_memory_argument(options.max_memory);
   check_explain(options.explain);
   check_via(options.via);
@@ -164,16 +200,8 @@ int run_convert(const ConvertOptions& options, bool json) {
   check_output_path(options.output);
   const Format to_format = layout_argument(options.to);
 
-  InputOptions input_options{.path = options.input,
-                             .tensor = options.tensor,
-                             .tensor_may_name_output = true,
-                             .layout = options.from,
-                             .dims = options.dims,
-                             .dtype = options.dtype,
-                             .max_memory = max_memory,
-                             .raw = options.raw,
-                             .gates_apart = true};
-  const TensorInput input = open_tensor(input_options);
+  const InputOptions input_options = input_options_of(options, max_memory);
+  const TensorInput input = options.field.empty() ? open_tensor(input_options) : open_field(record_options(options));
   check_tensor_name(options, input);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   const Destination to = destination_of(options, to_format, input.desc.layout.dims());
@@ -223,6 +251,11 @@ Verb add_convert(CommandLine& line) {
       "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
       "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
       "  relayout convert x.npy image.npy --from nchw --to mace:in_out_channel --via opencl --explain\n"
+      "  relayout convert w.bin w.npy --from ggml:q4_0 --dims 4096,11008 --to ab\n"
+      "  relayout convert structs.npy x.npy --field x --to ba\n"
+      "--from and --to may be records (relayout record --help): fields of one name move, each to its own place. A "
+      "packed\n"
+      "format that is no layout by itself (ggml:q4_0) gives its values, as f32 unless --to-dtype says otherwise.\n"
       "The extension names the file format: .npy .npz .safetensors .bin .raw; .png, .jpg and .bmp can only be read.\n"
       "A file's shape is that of the physical array, outermost axis first.\n"
       "The output appears whole or not at all, even if the command is killed.\n"
@@ -249,6 +282,10 @@ Verb add_convert(CommandLine& line) {
   add_value_options(command, options->values);
   command.add_option("--tensor", options->tensor,
                      "Name of the tensor, in the input and in an .npz or .safetensors output");
+  command.add_option("--field", options->field,
+                     "Convert this field of a record: of the one that --from says, or of NumPy's structured type");
+  command.add_flag("--dequantize", options->dequantize,
+                   "Compute the values of packed weights, whose format --from names, from the tensors of a file");
   command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_option("--max-memory", options->max_memory,
                      "Convert in parts that take about this much memory, for example 64M; at least 1M");

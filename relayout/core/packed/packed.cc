@@ -105,9 +105,9 @@ const PackedField& PackedFormat::field(std::string_view wanted) const {
   for (const PackedField& each : fields) list += (list.empty() ? "" : ", ") + std::string(each.name);
   throw Error(ErrorCode::invalid_argument,
               std::string(name) +
-                  (wanted.empty()
-                       ? " is a record, and a layout is one of its fields: write " + std::string(name) + ". and one of "
-                       : " has no field " + escaped(wanted) + "; there are ") +
+                  (wanted.empty() ? " is a record, and a layout is one of its fields: write " + std::string(name) +
+                                        ".NAME with a name of "
+                                  : " has no field " + escaped(wanted) + "; there are ") +
                   list,
               "field", escaped(wanted), list);
 }

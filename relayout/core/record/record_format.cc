@@ -214,11 +214,14 @@ RecordFormat RecordFormat::parse(std::string_view text) {
 }
 
 RecordFormat::Struct RecordFormat::as_struct() const {
+  if (packed_ != nullptr || (!fields_.empty() && !is_struct()))
+    throw Error(ErrorCode::invalid_argument, "record: fields with layouts of their own are no members of a struct",
+                "record", escaped(text_, 200), "members without '='");
   Struct out;
   int64_t next = 0, strictest = 8;
   for (std::size_t k = 0; k < fields_.size(); ++k) {
     const FieldText& field = fields_[k];
-    Member member;
+    StructMember member{.name = field.name, .dtype = field.dtype};
     for (const Extent& extent : field.dims.value_or(std::vector<Extent>{})) {
       if (extent.dim >= 0)
         throw Error(ErrorCode::invalid_argument, "record: the extents of member " + field.name + " are numbers",
@@ -253,10 +256,9 @@ RecordFormat::Struct RecordFormat::as_struct() const {
   return out;
 }
 
-std::optional<int64_t> RecordFormat::struct_bytes() const {
-  if (!is_struct()) return std::nullopt;
-  return as_struct().bits / 8;
-}
+std::vector<StructMember> RecordFormat::members() const { return as_struct().members; }
+
+int64_t RecordFormat::struct_bytes() const { return as_struct().bits / 8; }
 
 Record RecordFormat::bind_struct(const Dims& dims) const {
   const Struct one = as_struct();

@@ -36,6 +36,14 @@
 
 namespace relayout {
 
+/// A member of a struct: `dims` are its own, and `bit` is where it begins in the struct.
+struct StructMember {
+  std::string name;
+  DType dtype = DType::u8;
+  Dims dims{};
+  int64_t bit = 0;
+};
+
 class RecordFormat {
  public:
   /// Reads the text. Error{parse}: the message shows the text with a caret under the position, as of layout
@@ -48,8 +56,10 @@ class RecordFormat {
   const std::string& text() const { return text_; }
   /// Whether the fields are members of a struct.
   bool is_struct() const { return !fields_.empty() && !fields_[0].layout; }
-  /// The bytes of one struct, gaps included; nothing where fields have layouts.
-  std::optional<int64_t> struct_bytes() const;
+  /// The members of the struct, and the bytes of one, gaps included. Errors: invalid_argument where fields have layouts
+  /// or a member is at no multiple of its type's size; overflow.
+  std::vector<StructMember> members() const;
+  int64_t struct_bytes() const;
 
   /// The record for these dims. Errors: those of Record::of() and Format::bind(), with the field's name before them;
   /// invalid_argument (a member that would not be at a multiple of its type's size, which names it and the member or
@@ -70,12 +80,8 @@ class RecordFormat {
     std::optional<int64_t> byte{};
     std::optional<Format> layout{};
   };
-  struct Member {
-    int64_t bit = 0;  // in its struct
-    Dims dims;
-  };
   struct Struct {
-    std::vector<Member> members;
+    std::vector<StructMember> members;
     int64_t bits = 0;
   };
   Struct as_struct() const;

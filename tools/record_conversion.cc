@@ -1,0 +1,223 @@
+// Conversions of records: see record_conversion.h.
+#include "tools/record_conversion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "relayout/cpu/dequantize.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/interop/numpy_record.h"
+#include "tools/interrupt.h"
+#include "tools/output.h"
+#include "tools/record_argument.h"
+
+namespace relayout::tools {
+namespace {
+
+bool is_structured(const StoredTensor& tensor) { return tensor.type_name.starts_with('['); }
+
+/// The file's tensor of a structured type; nothing where --from says what the bytes are.
+std::optional<std::pair<TensorFile, std::size_t>> structured_tensor(const RecordConversion& options) {
+  if (options.from && is_record(*options.from)) return std::nullopt;
+  const InputOptions input{.path = options.input};
+  TensorFile file = from_data([&] { return TensorFile::open(file_path(input), {}, options.tensor); });
+  const std::size_t found = from_command_line([&] { return file.find(options.tensor); });
+  if (is_structured(file.tensors()[found])) return std::pair(std::move(file), found);
+  usage_error(fmt::format("{} has no structured type, so --from must say what record its bytes are", shown_path(input)),
+              "--from");
+}
+
+Dims record_dims(const RecordConversion& options) { return options.dims ? dims_argument(*options.dims) : Dims{}; }
+
+/// A field's elements and where they are.
+struct FieldBytes {
+  TensorDesc desc;
+  std::span<const std::byte> bytes;
+  std::vector<std::byte> copy{};
+};
+
+/// The fields of the input, by name: those of the record that --from says, or of a file's structured type.
+class FieldSource {
+ public:
+  explicit FieldSource(const RecordConversion& options) {
+    if (auto structured = structured_tensor(options)) {
+      const StoredTensor& stored = structured->first.tensors()[structured->second];
+      type_ = from_data([&] { return numpy::record_type(stored.type_name); });
+      shape = stored.shape;
+      if (stored.fortran_order && shape.size() > 1)
+        usage_error("an array of structs in Fortran order has no fields that are taken", "--field");
+      bytes_ = from_data([&] { return structured->first.bytes(structured->second); });
+      file_.emplace(std::move(structured->first));
+      return;
+    }
+    const RecordFormat format = record_argument(*options.from);
+    shape = record_dims(options);
+    record_ = from_command_line([&] { return format.bind(shape); });
+    RecordBytes found = record_bytes(options.input, options.tensor, options.raw, record_->bytes());
+    bytes_ = found.bytes;
+    file_.emplace(std::move(found.file));
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    if (record_) {
+      for (const Field& field : record_->fields()) out.push_back(field.name);
+    } else {
+      for (const numpy::RecordField& field : type_.fields) out.push_back(field.name);
+    }
+    return out;
+  }
+
+  FieldBytes get(const std::string& name) const {
+    return from_command_line([&]() -> FieldBytes {
+      if (record_) return {record_->field(name).desc(), bytes_};
+      numpy::TakenField taken = numpy::take_field(type_, name, shape, bytes_);
+      FieldBytes out{taken.desc, {}, std::move(taken.bytes)};
+      out.bytes = out.copy;
+      return out;
+    });
+  }
+  const TensorFile& file() const { return *file_; }
+
+  Dims shape;
+
+ private:
+  std::optional<TensorFile> file_;
+  std::optional<Record> record_;
+  numpy::RecordType type_;
+  std::span<const std::byte> bytes_;
+};
+
+/// What a new file of a record says: NumPy's structured type for an array of structs in .npy and .npz, else its bytes.
+TensorSpec spec_of_record(const RecordConversion& options, const RecordFormat& format, const Record& record,
+                          const Dims& dims) {
+  TensorSpec spec{.name = options.tensor, .dtype = DType::u8, .shape = {record.bytes()}};
+  const std::optional<FileFormat> file = format_of_path(options.output);
+  if (!format.is_struct() || (file && *file != FileFormat::npy && *file != FileFormat::npz)) return spec;
+  spec.type_name = from_command_line([&] { return numpy::record_descr(format); });
+  spec.item_bits = static_cast<int>(format.struct_bytes() * 8);
+  spec.shape = dims;
+  return spec;
+}
+
+/// Moves all fields whose names agree.
+Json move_fields(const RecordConversion& options) {
+  const FieldSource source(options);
+  const RecordFormat format = record_argument(options.to);
+  const Dims dims = options.dims ? record_dims(options) : source.shape;
+  const Record record = from_command_line([&] { return format.bind(dims); });
+  std::vector<std::pair<const Field*, FieldBytes>> moves;
+  Json moved = Json::array(), left = Json::array();
+  for (const std::string& name : source.names()) {
+    const auto at = record.find(name);
+    if (!at) {
+      left.push_back(name);
+      continue;
+    }
+    const Field& field = record.fields()[*at];
+    FieldBytes from = source.get(name);
+    if (from.desc.dtype != field.dtype || !(from.desc.layout.dims() == field.layout.dims())) {
+      usage_error(fmt::format("field {} is {} of dims {} in the input and {} of dims {} in the output; fields of one "
+                              "name must agree",
+                              name, relayout::name(from.desc.dtype), dims_text(from.desc.layout.dims()),
+                              relayout::name(field.dtype), dims_text(field.layout.dims())),
+                  name);
+    }
+    moved.push_back(name);
+    moves.emplace_back(&field, std::move(from));
+    if (!moves.back().second.copy.empty()) moves.back().second.bytes = moves.back().second.copy;
+  }
+  if (moves.empty()) usage_error("no field of the input has the name of one of the output", "--to", options.to);
+  InterruptGuard guard;
+  Output writer = from_command_line(
+      [&] { return Output::create(options.output, spec_of_record(options, format, record, dims), options.force); });
+  guard.watch(writer.temporary_path());
+  for (const auto& [field, from] : moves)
+    cpu::reorder(from.desc, from.bytes, field->desc(), writer.bytes(), {}, {.threads = options.threads});
+  const std::size_t written = writer.bytes().size();
+  writer.commit();
+  return {{"fields", moved}, {"left_out", left}, {"bytes_written", written}};
+}
+
+/// The buffers of a packed format: the file's only one, or its tensors of their names, behind --tensor and a point.
+Json compute_values(const RecordConversion& options) {
+  const PackedFormat& format = from_command_line([&] { return packed_format(*options.from); });
+  const Dims dims = record_dims(options);
+  if (dims.size() != 2)
+    usage_error(fmt::format("--from {}: give --dims, the matrix's extents", *options.from), "--dims");
+  cpu::PackedTensor tensor{.format = *options.from, .values = dims};
+  std::vector<TensorFile> files;
+  std::vector<cpu::PackedBuffer> buffers;
+  if (format.one_buffer()) {
+    const int64_t need = from_command_line([&] { return packed_record(format, dims).bytes(); });
+    RecordBytes found = record_bytes(options.input, options.tensor, options.raw, need);
+    buffers.emplace_back("", found.bytes);
+    files.push_back(std::move(found.file));
+  } else {
+    TensorFile file = from_data([&] { return TensorFile::open(file_path({.path = options.input})); });
+    for (const std::string& name : cpu::value_of(format).names()) {
+      const std::string buffer(format.field(name).buffer);
+      if (std::ranges::find(buffers, buffer, &cpu::PackedBuffer::first) != buffers.end()) continue;
+      const std::size_t found =
+          from_command_line([&] { return file.find(options.tensor.empty() ? buffer : options.tensor + "." + buffer); });
+      const StoredTensor& stored = file.tensors()[found];
+      if (is_floating(format.field(name).dtype)) {  // coefficients may have another type and other groups
+        if (stored.dtype) tensor.types.emplace_back(name, *stored.dtype);
+        for (int d = 0; d < 2 && stored.shape.size() == 2; ++d) {
+          if (format.field(name).group[static_cast<std::size_t>(d)] == 0 && stored.shape[d] > 0)
+            tensor.group = dims[d] / stored.shape[d];
+        }
+      }
+      buffers.emplace_back(buffer, from_data([&] { return file.bytes(found); }));
+    }
+    files.push_back(std::move(file));
+  }
+  const DType dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : DType::f32;
+  const Format to = layout_argument(options.to);
+  const TensorDesc dst = from_command_line([&] { return bind_tensor(to, dims, dtype); });
+  InterruptGuard guard;
+  const TensorSpec spec = from_command_line([&] { return spec_of(to, dims, dtype, options.tensor); });
+  Output writer = from_command_line([&] { return Output::create(options.output, spec, options.force); });
+  guard.watch(writer.temporary_path());
+  from_command_line(
+      [&] { cpu::dequantize(tensor, buffers, dst, Elements(writer.bytes()), {.threads = options.threads}); });
+  const std::size_t written = writer.bytes().size();
+  writer.commit();
+  return {{"from", *options.from}, {"value", format.value}, {"to_dtype", name(dtype)}, {"bytes_written", written}};
+}
+
+}  // namespace
+
+bool converts_record(const RecordConversion& options) {
+  if (is_record(options.to)) return options.field.empty();
+  return options.field.empty() && options.from && find_packed(*options.from) != nullptr &&
+         (options.dequantize || is_record(*options.from));
+}
+
+Json convert_record(const RecordConversion& options) {
+  if (is_record(options.to)) {
+    if (options.to_dtype) usage_error("--to-dtype: fields keep their types where --to is a record", "--to-dtype");
+    return move_fields(options);
+  }
+  return compute_values(options);
+}
+
+TensorInput open_field(const RecordConversion& options) {
+  const FieldSource source(options);
+  FieldBytes field = source.get(options.field);
+  const Dims dims = field.desc.layout.dims();
+  TensorInput out{.file = source.file(),
+                  .format = Format::parse(digits_expression(field.desc.layout)),
+                  .buffer_dims = dims,
+                  .dims_given = true,
+                  .desc = field.desc,
+                  .bytes = field.bytes,
+                  .gates = {},
+                  .named = true,
+                  .copy = std::move(field.copy)};
+  if (!out.copy.empty()) out.bytes = out.copy;
+  return out;
+}
+
+}  // namespace relayout::tools
