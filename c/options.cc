@@ -4,10 +4,17 @@
 namespace relayout::c {
 namespace {
 
-PerMask values_of(const double* values, size_t count, uint32_t mask, std::string_view parameter) {
+PerMask values_of(const double* values, size_t count, uint32_t mask, const int64_t* groups, int32_t ndims,
+                  std::string_view parameter) {
   if (values == nullptr && count != 0) refuse(parameter, "is null, but its count is " + std::to_string(count));
   if (count > (size_t{1} << 28)) refuse(parameter, "has a count of " + std::to_string(count));
-  return {count == 0 ? std::vector<double>() : std::vector<double>(values, values + count), mask};
+  PerMask out{count == 0 ? std::vector<double>() : std::vector<double>(values, values + count), mask};
+  if (groups == nullptr) return out;
+  if (ndims < 0 || ndims > kMaxDims)
+    refuse("ndims", "is " + std::to_string(ndims) + ", but groups have one number for each dim, of at most 12");
+  out.groups = Dims(ndims, 1);
+  std::copy_n(groups, ndims, &out.groups[0]);
+  return out;
 }
 
 Padding padding_of(const relayout_attributes& given) {
@@ -25,13 +32,15 @@ Padding padding_of(const relayout_attributes& given) {
 Attributes attributes_of(const relayout_attributes* attributes) {
   const relayout_attributes given = options_from(attributes, RELAYOUT_ATTRIBUTES_INIT, "attributes");
   Attributes out;
-  out.src_scale = values_of(given.src_scale, given.src_scale_count, given.src_scale_mask, "src_scale");
-  out.dst_scale = values_of(given.dst_scale, given.dst_scale_count, given.dst_scale_mask, "dst_scale");
-  out.src_zero_point =
-      values_of(given.src_zero_point, given.src_zero_point_count, given.src_zero_point_mask, "src_zero_point");
-  out.dst_zero_point =
-      values_of(given.dst_zero_point, given.dst_zero_point_count, given.dst_zero_point_mask, "dst_zero_point");
-  out.mean = values_of(given.mean, given.mean_count, given.mean_mask, "mean");
+  out.src_scale = values_of(given.src_scale, given.src_scale_count, given.src_scale_mask, given.src_scale_groups,
+                            given.ndims, "src_scale");
+  out.dst_scale = values_of(given.dst_scale, given.dst_scale_count, given.dst_scale_mask, given.dst_scale_groups,
+                            given.ndims, "dst_scale");
+  out.src_zero_point = values_of(given.src_zero_point, given.src_zero_point_count, given.src_zero_point_mask,
+                                 given.src_zero_point_groups, given.ndims, "src_zero_point");
+  out.dst_zero_point = values_of(given.dst_zero_point, given.dst_zero_point_count, given.dst_zero_point_mask,
+                                 given.dst_zero_point_groups, given.ndims, "dst_zero_point");
+  out.mean = values_of(given.mean, given.mean_count, given.mean_mask, given.mean_groups, given.ndims, "mean");
   out.beta = given.beta;
   out.padding = padding_of(given);
   return out;

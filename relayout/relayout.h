@@ -22,6 +22,7 @@
 #include "relayout/core/view.h"
 #include "relayout/core/view_step.h"
 #include "relayout/cpu/arrays.h"
+#include "relayout/cpu/attribute_values.h"
 #include "relayout/cpu/dequantize.h"
 #include "relayout/cpu/evaluate/value_field.h"
 #include "relayout/cpu/in_place.h"

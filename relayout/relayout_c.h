@@ -211,7 +211,11 @@ enum {
 /* dst = saturate_round((src_scale * (src - src_zero_point) - mean + beta * dst_old) / dst_scale + dst_zero_point),
  * computed in f32 or f64 by the types (docs/conversions.md). A mask has a bit for each dim of which every index has a
  * value of its own, and the values are row-major over these dims; mask 0 stands for one value. A null list is left out.
- * A standard deviation to divide by is a dst_scale. Begin with RELAYOUT_ATTRIBUTES_INIT. */
+ * A standard deviation to divide by is a dst_scale.
+ *
+ * Groups of indices may share a value, as in quantised weights: `*_groups` has `ndims` numbers, one for each dim of the
+ * tensors, which say how many indices in a row share one (1 for dims that are not in the mask); a dim then has
+ * ceil(extent / group) values. Null is 1 for all dims. Begin with RELAYOUT_ATTRIBUTES_INIT. */
 typedef struct relayout_attributes {
   size_t struct_size;
   const double* src_scale;
@@ -230,9 +234,18 @@ typedef struct relayout_attributes {
   int64_t padding_integer;
   const double* mean;
   size_t mean_count;
+  int32_t ndims; /* of each list of groups that is given */
+  const int64_t* src_scale_groups;
+  const int64_t* dst_scale_groups;
+  const int64_t* src_zero_point_groups;
+  const int64_t* dst_zero_point_groups;
+  const int64_t* mean_groups;
 } relayout_attributes;
 #define RELAYOUT_ATTRIBUTES_INIT \
-  { sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, NULL, 0 }
+  {                                                                                                                 \
+    sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, NULL, 0, 0,      \
+        NULL, NULL, NULL, NULL, NULL                                                                                 \
+  }
 
 /* Begin with RELAYOUT_RUN_OPTIONS_INIT. */
 typedef struct relayout_run_options {

@@ -185,7 +185,7 @@ bool names_a_conversion(const BenchOptions& options) {
   const ValueOptions& values = options.values;
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
                            values.src_zero_point || values.dst_zero_point || values.mean || values.std || values.per ||
-                           values.padding != "zero";
+                           values.groups || values.padding != "zero";
   return value_flags || options.src || options.dst || options.dims || options.dst_dims || options.dtype ||
          options.to_dtype || options.misalign != 0 || !options.explain.empty();
 }

@@ -1,10 +1,15 @@
 // Scales, zero points, means and deviations: --scale and --zero-point are the short forms, one flag a side the long
-// ones. Each takes one number, or a list with a number for each index of a dim.
+// ones. Each takes one number, a list with a number for each index of a dim, or a file with a tensor of them.
 #include "tools/values.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "relayout/cpu/attribute_values.h"
 #include "tools/common.h"
+#include "tools/tensor_input.h"
 
 namespace relayout::tools {
 namespace {
@@ -21,10 +26,19 @@ void exclude(const Text& a, std::string_view flag_a, const Text& b, std::string_
 /// Reads the flags of one conversion.
 class ValueReader {
  public:
-  ValueReader(const Text& per, const ValueSide& src, const ValueSide& dst) : per_(per), src_(src), dst_(dst) {}
+  ValueReader(const ValueOptions& options, const ValueSide& src, const ValueSide& dst)
+      : per_(options.per), src_(src), dst_(dst) {
+    if (!options.groups) return;
+    groups_ = dims_argument(*options.groups, "--groups");
+    if (groups_.size() == ndims() && std::ranges::all_of(groups_, [](int64_t group) { return group >= 1; })) return;
+    usage_error(fmt::format("--groups {}: it has a number of 1 or more for each of the {} dims",
+                            escaped(*options.groups), ndims()),
+                "--groups", escaped(*options.groups), std::to_string(ndims()));
+  }
 
   void read(PerMask& out, const Text& text, std::string_view flag) const {
     if (!text) return;
+    if (is_file(*text)) return read_file(out, *text, flag);
     std::string_view rest = *text;
     for (bool more = true; more;) {
       const std::size_t comma = rest.find(',');
@@ -37,17 +51,57 @@ class ValueReader {
       rest.remove_prefix(more ? comma + 1 : rest.size());
     }
     if (out.values.size() == 1 && !per_) return;
-    const int dim = listed_dim(flag, *text);
-    const int64_t extent = src_.desc.layout.dim(dim);
-    if (static_cast<int64_t>(out.values.size()) != extent) {
-      usage_error(fmt::format("{} {}: {} numbers for the {} indices of dim {}", flag, escaped(*text), out.values.size(),
-                              extent, names()[static_cast<std::size_t>(dim)]),
-                  std::string(flag), escaped(*text), std::to_string(extent));
-    }
-    out.mask = 1u << dim;
+    take_list(out, flag, *text);
   }
 
  private:
+  /// Values one after another, of the indices of a dim or of its groups.
+  void take_list(PerMask& out, std::string_view flag, const std::string& text) const {
+    const int dim = listed_dim(flag, text);
+    out.mask = 1u << dim;
+    if (!groups_.empty()) {
+      out.groups = Dims(ndims(), 1);
+      out.groups[dim] = groups_[dim];
+    }
+    const int64_t count = out.count(dim, src_.desc.layout.dim(dim));
+    if (static_cast<int64_t>(out.values.size()) == count) return;
+    usage_error(fmt::format("{} {}: {} numbers for the {} {} of dim {}", flag, escaped(text), out.values.size(), count,
+                            out.group(dim) > 1 ? "groups" : "indices", names()[static_cast<std::size_t>(dim)]),
+                std::string(flag), escaped(text), std::to_string(count));
+  }
+
+  /// A name of a file, as opposed to numbers. FILE:NAME is a tensor of a file with names.
+  static bool is_file(const std::string& text) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(file_of(text).first, ignored);
+  }
+  static std::pair<std::string, std::string> file_of(const std::string& text) {
+    std::error_code ignored;
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos || std::filesystem::exists(text, ignored)) return {text, ""};
+    return {text.substr(0, colon), text.substr(colon + 1)};
+  }
+
+  /// The tensor's dims say which indices its values are for; a list is one for each index of a dim.
+  void read_file(PerMask& out, const std::string& text, std::string_view flag) const {
+    const auto [path, tensor] = file_of(text);
+    const TensorInput file = open_tensor({.path = path, .tensor = tensor});
+    std::vector<std::byte> bytes(file.bytes.begin(), file.bytes.end());
+    if (file.swap_item_bytes > 1) swap_bytes(bytes, file.swap_item_bytes);
+    const Dims& dims = src_.desc.layout.dims();
+    try {
+      if (file.desc.layout.ndims() != 1 || dims.size() == 1) {
+        out = cpu::per_mask_of_tensor(file.desc, std::span(bytes), dims, groups_, std::string(flag));
+        return;
+      }
+    } catch (const Error& error) {
+      usage_error(fmt::format("{}: {}", escaped(text), error.message()), std::string(flag), error.value(),
+                  error.limit());
+    }
+    out = cpu::per_mask_of_tensor(file.desc, std::span(bytes), file.desc.layout.dims());
+    take_list(out, flag, text);
+  }
+
   int ndims() const { return src_.desc.layout.ndims(); }
   /// Those of the side that names a domain.
   std::string names() const {
@@ -79,6 +133,7 @@ class ValueReader {
 
   const Text& per_;
   const ValueSide &src_, &dst_;
+  Dims groups_{};
 };
 
 }  // namespace
@@ -92,7 +147,7 @@ Padding padding_argument(const std::string& text, DType dtype) {
 }
 
 Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst) {
-  const ValueReader reader(options.per, src, dst);
+  const ValueReader reader(options, src, dst);
   Attributes out;
   out.padding = padding_argument(options.padding, dst.desc.dtype);
   exclude(options.scale, "--scale", options.src_scale, "--src-scale");
@@ -133,7 +188,11 @@ Error with_flags(const Error& error, const ValueOptions& options, const std::str
 }
 
 void add_value_options(Command& command, ValueOptions& options) {
-  command.add_option("--scale", options.scale, "Scale; S in the formula below. The same as --src-scale");
+  command.add_option(
+      "--scale", options.scale,
+      "Scale; S in the formula below. The same as --src-scale. It and the next ones are a number, a list, or a FILE "
+      "with a tensor of numbers (FILE:NAME of several), which has the dims of SRC, each 1, the extent, or "
+      "the number of groups that share a number");
   command.add_option("--zero-point", options.zero_point,
                      "Zero point; Z below. That of dst if dst is an integer type, else of src");
   command.add_option("--mean", options.mean, "Mean, subtracted after the scale; M below");
@@ -145,6 +204,9 @@ void add_value_options(Command& command, ValueOptions& options) {
   command.add_option("--per", options.per,
                      "The dim, by letter or number, of which each index has a number of its own, where one of the "
                      "above is a list; the channels, c, unless given");
+  command.add_option("--groups", options.groups,
+                     "How many indices of each dim share a number, such as 1,32; needed only where the last group is "
+                     "shorter, or for a list");
   command.add_option("--pad", options.padding,
                      "What the padding of blocks is filled with: zero (the default), a VALUE of the type, or keep, "
                      "which writes nothing there (the new file that convert makes has zeros then)");

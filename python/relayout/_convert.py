@@ -74,11 +74,13 @@ def _per_mask(numbers: Numbers, name: str) -> Optional[tuple]:
         return (float(numbers),), ()
     if is_torch(numbers):
         _native.check_values_are_stored(numbers)
-        numbers = numbers.detach().tolist()
+        numbers = numbers.detach().double().numpy() if numbers.is_floating_point() else numbers.detach().tolist()
     check_object(numbers)
     array = np.asarray(numbers)
     if array.dtype.kind not in "iufO" or array.dtype.kind == "O" and not all(type(n) is int for n in array.ravel()):
         raise TypeError(f"{name} must be real numbers, and elements of the type {array.dtype} are none")
+    if array.size > _MOST_VALUES and array.itemsize <= 8 and (array.dtype.kind == "f" or array.dtype.kind in "iu" and array.itemsize < 8):
+        return np.ascontiguousarray(array, dtype=np.float64).tobytes(), array.shape  # every value is a float64
     return tuple(_exact_float(number, name) for number in array.ravel().tolist()), array.shape
 
 
@@ -107,7 +109,7 @@ def _padding_text(padding: Any) -> Optional[str]:
 
 
 def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, mean: Numbers,
-                std: Numbers, beta: float, padding: Any) -> Optional[tuple]:
+                std: Numbers, beta: float, padding: Any, groups: Optional[Sequence[int]] = None) -> Optional[tuple]:
     if (scale is dst_scale is zero_point is dst_zero_point is mean is std is None and not beta and type(padding) is int
             and padding == 0):
         return None
@@ -116,7 +118,7 @@ def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zer
     divisor, name = (dst_scale, "dst_scale") if std is None else (std, "std")
     return (_per_mask(scale, "scale"), _per_mask(divisor, name), _per_mask(zero_point, "zero_point"),
             _per_mask(dst_zero_point, "dst_zero_point"), _per_mask(mean, "mean"), _real(beta, "beta"),
-            _padding_text(padding), name)
+            _padding_text(padding), name, None if groups is None else tuple(groups))
 
 
 def _strides_bytes(view: Any) -> Tuple[int, ...]:
@@ -135,7 +137,8 @@ _MOST_VALUES = 64
 
 def _plan_of(src: Any, dst: Any, dims: Any, shape: Any, strides: Any, own: Any, src_dtype: Any, dtype: Any,
              attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
-    many = attributes is not None and sum(len(a[0]) for a in attributes[:5] if a is not None) > _MOST_VALUES
+    many = attributes is not None and any(
+        type(a[0]) is bytes or len(a[0]) > _MOST_VALUES for a in attributes[:5] if a is not None)
     make = _plan.__wrapped__ if many else _plan
     return make(src, dst, dims, shape, strides, own, src_dtype, dtype, attributes, None if many else _bits(attributes))
 
@@ -170,9 +173,10 @@ def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequenc
 def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None,
                     src_dtype: Any = None, dtype: Any = None, scale: Numbers = None, dst_scale: Numbers = None,
                     zero_point: Numbers = None, dst_zero_point: Numbers = None, mean: Numbers = None,
-                    std: Numbers = None, beta: float = 0.0, padding: Optional[float] = 0) -> Conversion:
+                    std: Numbers = None, groups: Optional[Sequence[int]] = None, beta: float = 0.0,
+                    padding: Optional[float] = 0) -> Conversion:
     """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
-    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
+    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding, groups)
     view = host_view(x)
     _check_has(x, view, dtype)
     asked = dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
@@ -184,6 +188,7 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
 def convert(x: NumPyLike, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            groups: Optional[Sequence[int]] = ...,
             beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...,
             progress: Optional[Progress] = ...) -> NumPy:
     ...
@@ -193,6 +198,7 @@ def convert(x: NumPyLike, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Se
 def convert(x: OtherT, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            groups: Optional[Sequence[int]] = ...,
             beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...,
             progress: Optional[Progress] = ...) -> OtherT:
     ...
@@ -202,6 +208,7 @@ def convert(x: OtherT, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Seque
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            groups: Optional[Sequence[int]] = ...,
             beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...,
             progress: Optional[Progress] = ...) -> Any:
     ...
@@ -211,6 +218,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
             zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            groups: Optional[Sequence[int]] = ...,
             beta: float = ..., padding: Optional[float] = ..., out: OutT, threads: int = ...,
             progress: Optional[Progress] = ...) -> OutT:
     ...
@@ -218,9 +226,9 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
 
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,
             dtype: Any = None, scale: Numbers = None, dst_scale: Numbers = None, zero_point: Numbers = None,
-            dst_zero_point: Numbers = None, mean: Numbers = None, std: Numbers = None, beta: float = 0.0,
-            padding: Optional[float] = 0, out: Any = None, threads: int = 0,
-            progress: Optional[Progress] = None) -> Any:
+            dst_zero_point: Numbers = None, mean: Numbers = None, std: Numbers = None,
+            groups: Optional[Sequence[int]] = None, beta: float = 0.0, padding: Optional[float] = 0, out: Any = None,
+            threads: int = 0, progress: Optional[Progress] = None) -> Any:
     """The elements of x, which lie as `src` says, as an array in which they lie as `dst` says.
 
     x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
@@ -233,7 +241,10 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     scale, dst_scale, zero_point, dst_zero_point, mean, beta: the result is
     saturate(round((scale * (x - zero_point) - mean + beta * out) / dst_scale + dst_zero_point)), computed in f32, or in
     f64 where a type needs it. One number each, or an array that has the tensor's dims with extent 1 where all indices
-    share a value: shape (1, C, 1, 1) is one a channel. A list is one a channel too where a layout calls a dim c.
+    share a value: shape (1, C, 1, 1) is one a channel. A list is one a channel too where a layout calls a dim c. Of a dim
+    of 64, an extent of 2 is one value for every 32 indices, as quantised weights have them: a scale of shape (N, K // 32)
+    belongs to weights of (N, K). groups: how many indices of each dim share a value, (1, 32), which is needed where the
+    last group is shorter.
     std: another name for dst_scale, to be read beside mean: mean=[123.675, 116.28, 103.53],
     std=[58.395, 57.12, 57.375].
     padding: what padding holds in the result, a value of its type; None leaves it.
@@ -250,18 +261,18 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     if isinstance(dtype, str) and dtype.startswith(">"):
         dtype = np.dtype(dtype)
     numpy = type(x) is np.ndarray
-    common = (numpy or is_torch(x)) and dims is src_dtype is progress is None and _is_zero(beta, padding)
+    common = (numpy or is_torch(x)) and dims is src_dtype is progress is groups is None and _is_zero(beta, padding)
     view = x if numpy else host_view(x)
     if not is_stored_plainly(view.dtype) or dtype is not None and not isinstance(dtype, str) or not (
             out is None or is_stored_plainly(getattr(out, "dtype", None))):
         special = _convert_special(x, view, src, dst, out, dtype, dict(
             dims=dims, src_dtype=src_dtype, scale=scale, dst_scale=dst_scale, zero_point=zero_point,
-            dst_zero_point=dst_zero_point, mean=mean, std=std, beta=beta, padding=padding, threads=threads,
+            dst_zero_point=dst_zero_point, mean=mean, std=std, groups=groups, beta=beta, padding=padding, threads=threads,
             progress=progress))
         if special is not None:
             wrap = None if out is not None else like_caller(x)
             return wrap(special) if wrap else special
-    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
+    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding, groups)
     conversion, _, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
         to = host_view(out)

@@ -30,13 +30,19 @@ std::optional<int> channel_dim(const Side& src, const Side& dst) {
 }
 
 /// (values, shape) of relayout/_convert.py: one value, an array with as many dims as the tensor, of extent 1 where all
-/// indices share a value, or a list of one for each channel.
-PerMask per_mask(nb::handle said, const char* what, const Side& src, const Side& dst) {
+/// indices share a value, and of n where groups do, or a list of one for each channel.
+PerMask per_mask(nb::handle said, const char* what, const Side& src, const Side& dst, const Dims& groups) {
   const Dims& dims = src.desc.layout.dims();
   PerMask out;
   if (said.is_none()) return out;
   const auto pair = nb::cast<nb::tuple>(said);
-  out.values = nb::cast<std::vector<double>>(pair[0]);
+  if (PyBytes_Check(nb::handle(pair[0]).ptr())) {  // many values, as the bytes of float64 elements
+    const nb::bytes bytes = nb::cast<nb::bytes>(pair[0]);
+    out.values.resize(bytes.size() / sizeof(double));
+    std::memcpy(out.values.data(), bytes.c_str(), out.values.size() * sizeof(double));
+  } else {
+    out.values = nb::cast<std::vector<double>>(pair[0]);
+  }
   Dims shape = dims_of(pair[1], what);
   if (shape.size() == 1 && dims.size() != 1) {
     if (const auto channels = channel_dim(src, dst)) {
@@ -45,19 +51,18 @@ PerMask per_mask(nb::handle said, const char* what, const Side& src, const Side&
       shape[*channels] = count;
     }
   }
-  bool fits = shape.empty() || shape.size() == dims.size();
-  for (int d = 0; d < shape.size() && fits; ++d) {
-    fits = shape[d] == 1 || shape[d] == dims[d];
-    if (shape[d] != 1) out.mask |= 1u << d;
-  }
-  if (!fits) {
+  if (shape.empty()) return out;
+  try {
+    return per_mask_of_shape(std::move(out.values), shape, dims, groups, what);
+  } catch (const Error& error) {
     throw Error(ErrorCode::invalid_argument,
                 std::string(what) + " of shape " + shape_text(shape) + " for a tensor of " + shape_text(dims) +
-                    ": it is one number, or it has the tensor's dims, with extent 1 where all indices share a value; a "
-                    "list has one number for each channel where a layout calls a dim c, as nchw and nhwc do",
-                what, shape_text(shape), shape_text(dims));
+                    (groups.empty() ? "" : " in groups of " + shape_text(groups)) +
+                    ": it is one number, or it has the tensor's dims, with extent 1 where all indices share a value, "
+                    "or n where groups of them do; a list has one number for each channel where a layout calls a dim "
+                    "c, as nchw and nhwc do",
+                error.field(), shape_text(shape), shape_text(dims));
   }
-  return out;
 }
 
 /// cpu::make_plan(), whose errors name attributes as the functions of Python do. `divisor` is "std" or "dst_scale".
@@ -105,11 +110,12 @@ Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::hand
   if (!attributes.is_none()) {
     const auto fields = nb::cast<nb::tuple>(attributes);
     divisor = nb::cast<std::string>(fields[7]);
-    how_.src_scale = per_mask(fields[0], "scale", src_, dst_);
-    how_.dst_scale = per_mask(fields[1], divisor.c_str(), src_, dst_);
-    how_.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_);
-    how_.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_);
-    how_.mean = per_mask(fields[4], "mean", src_, dst_);
+    const Dims groups = fields[8].is_none() ? Dims{} : dims_of(fields[8], "groups");
+    how_.src_scale = per_mask(fields[0], "scale", src_, dst_, groups);
+    how_.dst_scale = per_mask(fields[1], divisor.c_str(), src_, dst_, groups);
+    how_.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_, groups);
+    how_.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_, groups);
+    how_.mean = per_mask(fields[4], "mean", src_, dst_, groups);
     how_.beta = nb::cast<double>(fields[5]);
     how_.padding = fields[6].is_none() ? Padding::keep()
                                        : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));

@@ -49,3 +49,26 @@ def test_the_other_byte_order_is_a_type_by_its_code():
     for dtype in (">f4", np.dtype(">f4"), ">i2"):
         got = relayout.convert(x, "nchw", "nhwc", dtype=dtype)
         assert got.dtype == np.dtype(dtype) and np.array_equal(got, x.transpose(0, 2, 3, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
+@pytest.mark.parametrize("shape", [(64, 3), (1, 3), (64, 1), (8, 96), (2, 2)])
+def test_a_scale_of_groups_is_said_by_its_shape(dtype, shape):
+    random = np.random.default_rng(7)
+    x = random.integers(-100, 100, (64, 96)).astype(np.int8)
+    scale = random.integers(1, 50, shape).astype(dtype)
+    each = np.repeat(np.repeat(scale, 64 // shape[0], 0), 96 // shape[1], 1).astype(np.float32)
+    assert np.array_equal(relayout.convert(x, "ab", "ba", dtype="f32", scale=scale), (x * each).T)
+    assert np.array_equal(relayout.convert(x, "ab", "ab", dtype="f32", zero_point=scale), x - each)
+    back = relayout.convert(x * each, "ab", "ab", dtype="s8", dst_scale=scale.tolist())
+    assert np.array_equal(back, x)
+
+
+def test_groups_whose_last_is_shorter_are_given():
+    x = np.arange(20, dtype=np.uint8).reshape(2, 10)
+    scale = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    each = np.repeat(scale, 4, 1)[:, :10]
+    assert np.array_equal(relayout.convert(x, "ab", "ab", dtype="f32", scale=scale, groups=(1, 4)), x * each)
+    for wrong in (None, (1, 3), (4,), (1, 0)):
+        with pytest.raises(relayout.InvalidArgumentError, match="scale|groups"):
+            relayout.convert(x, "ab", "ab", dtype="f32", scale=scale, groups=wrong)

@@ -83,11 +83,11 @@ bool same(std::span<const T> a, std::span<const T> b) {
 }
 
 bool same(const PerMask& a, const PerMask& b) {
-  return a.mask == b.mask && same(std::span(a.values), std::span(b.values));
+  return a.mask == b.mask && a.groups == b.groups && same(std::span(a.values), std::span(b.values));
 }
 
 /// A mask without values is an error that make_plan() reports; it must not be taken for the attributes without any.
-bool given(const PerMask& a) { return a.mask != 0 || !a.values.empty(); }
+bool given(const PerMask& a) { return a.mask != 0 || !a.values.empty() || !a.groups.empty(); }
 
 bool has_values(const Attributes& a) {
   return given(a.src_scale) || given(a.dst_scale) || given(a.src_zero_point) || given(a.dst_zero_point) ||
@@ -103,6 +103,7 @@ uint64_t hash_of_values(const Attributes& a) {
   uint64_t hash = 0;
   const auto add = [&](const auto& values) {
     hash = (hash ^ values.mask) * 0x9e3779b97f4a7c15u + values.values.size();
+    for (const int64_t group : values.groups) hash = (hash ^ static_cast<uint64_t>(group)) * 0xd1b54a32d192ed03u;
     for (const auto value : values.values) hash = (hash ^ std::bit_cast<uint64_t>(value)) * 0xd1b54a32d192ed03u;
   };
   add(a.src_scale), add(a.dst_scale), add(a.src_zero_point), add(a.dst_zero_point), add(a.mean);

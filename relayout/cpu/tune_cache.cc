@@ -91,11 +91,12 @@ std::string side_text(const TensorDesc& desc, const void* data) {
          std::to_string(reinterpret_cast<std::uintptr_t>(data) % 64);
 }
 
-/// The attributes that are given, each with its mask: "ss2 dz0 keep".
+/// The attributes that are given, each with its mask and groups: "ss2/1x32 dz0 keep".
 std::string attributes_text(const Attributes& attributes) {
   std::string out;
   const auto add = [&](const char* label, const auto& values) {
-    if (!values.values.empty()) out += label + std::to_string(values.mask) + " ";
+    if (values.values.empty()) return;
+    out += label + std::to_string(values.mask) + (values.groups.empty() ? "" : "/" + join(values.groups, "x")) + " ";
   };
   add("ss", attributes.src_scale);
   add("ds", attributes.dst_scale);

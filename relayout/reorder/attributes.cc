@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -19,11 +20,11 @@ namespace {
   throw Error(ErrorCode::invalid_argument, "reorder: " + field + " " + what, field, value, limit);
 }
 
-/// How many values a mask asks for: the product of its dims' extents.
-int64_t count_for(uint32_t mask, const Dims& dims, const std::string& field) {
+/// How many values an attribute needs: the product of the groups of the mask's dims.
+int64_t count_for(const PerMask& attribute, const Dims& dims, const std::string& field) {
   Dims masked;
   for (int d = 0; d < dims.size(); ++d) {
-    if (mask >> d & 1) masked.push_back(dims[d]);
+    if (attribute.has(d)) masked.push_back(attribute.count(d, dims[d]));
   }
   if (auto count = checked_product(masked)) return *count;
   refuse_attribute(field,
@@ -33,6 +34,26 @@ int64_t count_for(uint32_t mask, const Dims& dims, const std::string& field) {
                    join(masked, "x"), "9223372036854775807");
 }
 
+void check_groups(const PerMask& attribute, const Dims& dims, const std::string& field) {
+  if (attribute.groups.empty()) return;
+  if (attribute.groups.size() != dims.size()) {
+    refuse_attribute(field + ".groups",
+                     "has " + std::to_string(attribute.groups.size()) + " numbers for a tensor of rank " +
+                         std::to_string(dims.size()) + "; it has one for each dim",
+                     std::to_string(attribute.groups.size()), std::to_string(dims.size()));
+  }
+  for (int d = 0; d < dims.size(); ++d) {
+    const int64_t group = attribute.groups[d];
+    if (group == 1 || (group > 1 && attribute.has(d))) continue;
+    refuse_attribute(field + ".groups[" + std::to_string(d) + "]",
+                     "is " + std::to_string(group) +
+                         (attribute.has(d) ? "; a group has 1 index or more"
+                                           : ", but the mask does not have dim " + std::to_string(d) +
+                                                 ", of which all indices share a value; it must be 1"),
+                     std::to_string(group), attribute.has(d) ? "1..." : "1");
+  }
+}
+
 void check_mask(const PerMask& attribute, const Dims& dims, const std::string& field) {
   if (attribute.mask >> dims.size() != 0) {
     refuse_attribute(field + ".mask",
@@ -40,13 +61,16 @@ void check_mask(const PerMask& attribute, const Dims& dims, const std::string& f
                          std::to_string(dims.size()) + " does not have",
                      std::to_string(attribute.mask), std::to_string((uint32_t{1} << dims.size()) - 1));
   }
+  check_groups(attribute, dims, field);
   if (attribute.values.empty() && attribute.mask == 0) return;
-  const int64_t count = count_for(attribute.mask, dims, field);
+  const int64_t count = count_for(attribute, dims, field);
   const auto have = static_cast<int64_t>(attribute.values.size());
   if (have != count) {
     refuse_attribute(field,
                      "has " + std::to_string(have) + " values; mask " + std::to_string(attribute.mask) + " over dims " +
-                         join(dims, "x") + " asks for " + std::to_string(count),
+                         join(dims, "x") +
+                         (attribute.groups.empty() ? "" : " in groups of " + join(attribute.groups, "x")) +
+                         " asks for " + std::to_string(count),
                      std::to_string(have), std::to_string(count));
   }
 }
@@ -65,6 +89,13 @@ struct NumberCheck {
 
   double rounded(double value) const { return compute == ComputeType::f32 ? static_cast<float>(value) : value; }
 
+  /// Whether a number is right, without its text, which takes long where there are millions.
+  bool passes(double value) const {
+    const double held = rounded(value);
+    return std::isfinite(held) && (value == 0 ? !not_zero : held != 0) &&
+           (rounds_wholes || held == value || std::trunc(value) != value) && (!range || in_range(value, *range)) &&
+           (!wholes_alone || std::trunc(value) == value);
+  }
   void operator()(double value, const std::string& field) const {
     const std::string text = number_text(value), type = compute == ComputeType::f32 ? "f32" : "f64";
     const double held = rounded(value);
@@ -92,7 +123,7 @@ struct NumberCheck {
   void operator()(const PerMask& attribute, const Dims& dims, const std::string& field) const {
     check_mask(attribute, dims, field);
     for (std::size_t i = 0; i < attribute.values.size(); ++i)
-      (*this)(attribute.values[i], field + "[" + std::to_string(i) + "]");
+      if (!passes(attribute.values[i])) (*this)(attribute.values[i], field + "[" + std::to_string(i) + "]");
   }
 };
 
@@ -114,16 +145,22 @@ void check_mean(const Attributes& attributes, const Dims& dims, const NumberChec
 
 PerMask part_of(const PerMask& whole, const Dims& dims, const Dims& begin, const Dims& extents) {
   if (whole.mask == 0) return whole;
-  PerMask out{{}, whole.mask};
+  PerMask out{{}, whole.mask, whole.groups};
   int64_t count = 1;
-  for (int d = 0; d < dims.size(); ++d) count *= whole.mask >> d & 1 ? extents[d] : 1;
+  for (int d = 0; d < dims.size(); ++d) {
+    // A part that begins inside of a group has smaller groups, at the ends of which those of the whole end, too.
+    if (!out.groups.empty() && out.has(d)) out.groups[d] = std::gcd(whole.group(d), begin[d]);
+    count *= out.count(d, extents[d]);
+  }
+  out.values.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     int64_t at = 0, place = 1, rest = i;
     for (int d = dims.size() - 1; d >= 0; --d) {
-      if (!(whole.mask >> d & 1)) continue;
-      at += (begin[d] + rest % extents[d]) * place;
-      rest /= extents[d];
-      place *= dims[d];
+      if (!whole.has(d)) continue;
+      const int64_t part = out.count(d, extents[d]);
+      at += (begin[d] + rest % part * out.group(d)) / whole.group(d) * place;
+      rest /= part;
+      place *= whole.count(d, dims[d]);
     }
     out.values.push_back(whole.values[static_cast<std::size_t>(at)]);
   }
@@ -150,6 +187,38 @@ void check_attributes(const Attributes& attributes, const TensorDesc& src, const
   zero_point(dst.dtype, true)(attributes.dst_zero_point, dst.layout.dims(), "dst_zero_point");
   check_mean(attributes, dims, number);
   number(attributes.beta, "beta");
+}
+
+PerMask per_mask_of_shape(std::vector<double> values, const Dims& shape, const Dims& dims, const Dims& groups,
+                          const std::string& field) {
+  if (!groups.empty() && groups.size() != dims.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                field + ": groups of " + join(groups, "x") + " for a tensor of " + join(dims, "x") +
+                    "; there is one number for each dim",
+                field + ".groups", join(groups, "x"), std::to_string(dims.size()));
+  }
+  PerMask out{std::move(values), 0, Dims(dims.size(), 1)};
+  bool fits = shape.size() == dims.size(), grouped = false;
+  for (int d = 0; d < dims.size() && fits; ++d) {
+    if (shape[d] == 1) continue;
+    const bool given = !groups.empty() && groups[d] > 1;
+    const int64_t group = given ? groups[d] : shape[d] == 0 ? 1 : dims[d] / shape[d];
+    fits = group > 0 && (given ? ceil_div(dims[d], group) == shape[d] : group * shape[d] == dims[d]);
+    out.mask |= 1u << d;
+    out.groups[d] = group;
+    grouped = grouped || group > 1;
+  }
+  if (!fits) {
+    throw Error(ErrorCode::invalid_argument,
+                field + " of shape " + join(shape, "x") + " for a tensor of " + join(dims, "x") +
+                    (groups.empty() ? "" : " in groups of " + join(groups, "x")) +
+                    ": it has the tensor's dims, each with its extent, with 1 where all indices share a value, or with "
+                    "the number of groups" +
+                    (groups.empty() ? ", which divides the extent unless groups are given" : ""),
+                field, join(shape, "x"), join(dims, "x"));
+  }
+  if (!grouped) out.groups = {};
+  return out;
 }
 
 Error renamed(const Error& error, std::span<const AttributeName> names) {

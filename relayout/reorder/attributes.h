@@ -14,6 +14,11 @@
 //     b.mean = {{123.675, 116.28, 103.53}, 1u << 1};
 //     b.dst_scale = {{58.395, 57.12, 57.375}, 1u << 1};         // the standard deviations
 //
+// Values may belong to groups of indices, as those of quantised weights do: here to 32 indices of dim 1 of a row,
+//
+//     Attributes c;
+//     c.src_scale = {std::vector<double>(4096 * 344), 0b11, {1, 32}};   // of a tensor of 4096x11008
+//
 // The formula is computed in the compute type of both types (cast.h), f32 or f64, a step after the other with one
 // rounding each; every attribute is first rounded to it. With a mean, scale_src * (src - zp_src) - mean is computed as
 // scale_src * (src - (zp_src + mean / scale_src)), whose last term is known beforehand: one step, where mean alone or
@@ -35,10 +40,27 @@ namespace relayout {
 
 /// One value for all elements (mask 0), or one for every index of the dims whose bit is set in
 /// `mask`, row-major over those dims' logical extents. Empty `values`, with mask 0, is the default.
+///
+/// `groups` says for each dim of the tensor how many indices in a row share a value (oneDNN's groups): dim d has
+/// ceil(extent / groups[d]) values, the last of them perhaps for fewer indices. Empty is 1 for all; a dim that is not
+/// in the mask has 1.
 struct PerMask {
   std::vector<double> values{};
   uint32_t mask = 0;
+  Dims groups{};
+
+  bool has(int d) const { return (mask >> d & 1) != 0; }
+  int64_t group(int d) const { return groups.empty() ? 1 : groups[d]; }
+  /// How many values dim d has, of `extent` indices.
+  int64_t count(int d, int64_t extent) const { return has(d) ? ceil_div(extent, group(d)) : 1; }
 };
+
+/// An attribute of values that lie row-major in this shape, of a tensor of these dims. The shape says what each value
+/// is for: of a dim, 1 is one value for all indices, the dim's extent one for each, and n in between one for every group
+/// of extent / n indices in a row, or of `groups[d]` where groups are given (of which the last may be shorter).
+/// Error{invalid_argument} where the shape is none of these; it names `field`.
+PerMask per_mask_of_shape(std::vector<double> values, const Dims& shape, const Dims& dims, const Dims& groups,
+                          const std::string& field);
 
 /// What the destination's padding holds after a reorder. The source's padding has no influence on it.
 struct Padding {

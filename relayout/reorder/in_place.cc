@@ -27,7 +27,8 @@ Overloaded(F...) -> Overloaded<F...>;
 bool same_places(const TensorDesc& src, const TensorDesc& dst) {
   Tables tables;
   const Dims zero(src.layout.ndims(), 0);
-  for (const Box& box : refine(src.layout, dst.layout, zero, zero, src.layout.dims(), tables)) {
+  for (const Box& box :
+       refine(src.layout, dst.layout, no_attributes(src.layout.ndims()), zero, src.layout.dims(), tables)) {
     if (box.offset[kSrc] != box.offset[kDst]) return false;
     for (const Axis& axis : box.axes) {
       if (axis.table >= 0 || axis.stride[kSrc] != axis.stride[kDst]) return false;

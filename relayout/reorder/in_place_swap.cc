@@ -87,7 +87,8 @@ std::optional<ByteBox> byte_box(const TensorDesc& src, const TensorDesc& dst) {
   if (bits(src.dtype) < 8) return std::nullopt;
   Tables tables;
   const Dims zero(src.layout.ndims(), 0);
-  std::vector<Box> boxes = refine(src.layout, dst.layout, zero, zero, src.layout.dims(), tables);
+  std::vector<Box> boxes =
+      refine(src.layout, dst.layout, no_attributes(src.layout.ndims()), zero, src.layout.dims(), tables);
   if (boxes.size() != 1 || !tables.empty()) return std::nullopt;
   ByteBox out{std::move(boxes.front()), bits(src.dtype) / 8, src.dtype};
   simplify(out.box);

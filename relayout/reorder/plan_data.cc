@@ -17,8 +17,6 @@
 namespace relayout {
 namespace {
 
-/// The most bytes of the table of attribute values.
-constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 /// Where the last level is slow and shared and both sides take more than kFetchHalves halves of the second level, all
 /// strided transpositions fetch their next lines.
 constexpr int64_t kFetchHalves = 3;
@@ -50,50 +48,6 @@ void check_injective(const Layout& layout, const Attributes& attributes) {
   for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
   const Layout whole = Layout::from_digits(layout.padded_dims(), digits, layout.offset0());
   if (const auto pair = whole.collision()) refuse(pair->first, pair->second, whole.offset(pair->first));
-}
-
-/// One row-major table of values over the dims of all masks, and its stride for each dim.
-template <typename Compute>
-AttributeTable<Compute> expand_attributes(const Attributes& a, const Dims& dims, Dims* strides) {
-  const uint32_t mask = a.masks();
-  *strides = Dims(dims.size(), 0);
-  int64_t count = 1;
-  for (int d = dims.size() - 1; d >= 0; --d) {
-    if (!(mask >> d & 1)) continue;
-    (*strides)[d] = count;
-    const auto next = checked_mul(count, dims[d]);
-    if (!next || *next > kMaxAttributeBytes / static_cast<int64_t>(4 * sizeof(Compute))) {
-      const std::string limit = std::to_string(kMaxAttributeBytes);
-      throw Error(ErrorCode::limit,
-                  "reorder: the attributes' masks together (" + std::to_string(mask) + ") over dims " +
-                      join(dims, "x") + " need a table of over " + limit + " bytes",
-                  "mask", std::to_string(mask), limit);
-    }
-    count = *next;
-  }
-  // The value of an attribute for entry i of the table.
-  const auto value = [&](const PerMask& attribute, int64_t i, double otherwise) {
-    if (attribute.values.empty()) return otherwise;
-    int64_t at = 0;  // the row-major index over this attribute's own mask
-    for (int d = 0; d < dims.size(); ++d) {
-      if (attribute.mask >> d & 1) at = at * dims[d] + i / (*strides)[d] % dims[d];
-    }
-    return attribute.values[static_cast<std::size_t>(at)];
-  };
-  AttributeTable<Compute> out;
-  out.divides = std::ranges::any_of(a.dst_scale.values, [](double scale) { return scale != 1; });
-  for (auto* list : {&out.src_scale, &out.dst_scale, &out.subtracted, &out.added})
-    list->reserve(static_cast<std::size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    const double src_scale = value(a.src_scale, i, 1);
-    out.src_scale.push_back(static_cast<Compute>(src_scale));
-    out.dst_scale.push_back(static_cast<Compute>(value(a.dst_scale, i, 1)));
-    // Where there is no mean, nothing is divided by the scale, which may be 0.
-    const double mean = a.mean.values.empty() ? 0 : value(a.mean, i, 0) / src_scale;
-    out.subtracted.push_back(static_cast<Compute>(value(a.src_zero_point, i, 0) + mean));
-    out.added.push_back(static_cast<Compute>(value(a.dst_zero_point, i, -0.0)));
-  }
-  return out;
 }
 
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
@@ -133,13 +87,13 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
   plan.machine_ = machine;
   if (dst.layout.empty()) return made;
-  plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
+  plan.attribute_steps_ = no_attributes(src.layout.ndims());
   if (attributes.arithmetic()) {
-    Dims* const strides = &plan.attribute_strides_;
+    AttributeSteps* const steps = &plan.attribute_steps_;
     if (compute_type(src.dtype, dst.dtype, true) == ComputeType::f32)
-      plan.attribute_values_ = expand_attributes<float>(attributes, src.layout.dims(), strides);
+      plan.attribute_values_ = expand_attributes<float>(attributes, src.layout.dims(), steps);
     else
-      plan.wide_attribute_values_ = expand_attributes<double>(attributes, src.layout.dims(), strides);
+      plan.wide_attribute_values_ = expand_attributes<double>(attributes, src.layout.dims(), steps);
   }
   plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
@@ -204,7 +158,7 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
   if (tuning.stream == Tuning::Stream::by_size)
     stream_limit_ = bytes_ > limit ? limit : eighth * (even ? from.lines : from.runs);
   if (streams_ && !even) {
-    auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
+    auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_steps_, planner, tables_);
     // Tiles take time, but save reading the destination's lines. Where that gains nothing, each box is moved by itself,
     // through the cache.
     const BoxPlan* most = tiled ? &*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements) : nullptr;
@@ -245,7 +199,7 @@ Dims PlanData::moved_dims(bool past_source) const {
     const int64_t most = past_source ? capacity : std::min(src_.layout.capacity(d), capacity);
     if (most <= extent) continue;
     const Layout src = src_.layout.canonical(), dst = dst_.layout.canonical();
-    const DimRefiner refiner(src, dst, d, 0, 0, extent);
+    const DimRefiner refiner(src, dst, d, {}, 0, extent);
     // One more range of indices takes about a quarter of the time that the largest takes, mostly for lines that are
     // read once more.
     constexpr double kRange = 0.25;
@@ -282,7 +236,7 @@ std::pair<Dims, Dims> PlanData::past_source(const Dims& moved) const {
   int64_t cut = 0, farthest = 0;
   for (int d = 0; d < end.size(); ++d) {
     if (end[d] != moved[d] || end[d] > src_.layout.capacity(d)) continue;
-    const DimRefiner refiner(src, dst, d, 0, 0, moved[d]);
+    const DimRefiner refiner(src, dst, d, {}, 0, moved[d]);
     const Level& top = refiner.levels().back();
     const int64_t before = (moved[d] - 1) / top.place * top.place;
     if (!top.affine || (moved[d] - before) * kRestShare > moved[d]) continue;

@@ -11,35 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "relayout/reorder/attribute_table.h"
 #include "relayout/reorder/attributes.h"
 #include "relayout/reorder/box_plan.h"
+#include "relayout/reorder/refine.h"
 
 namespace relayout {
 
 struct BoxPlanner;
-
-/// The attribute values of all elements in a compute type: entry i of each list belongs to index i of Operand
-/// kAttribute.
-template <typename Compute>
-struct AttributeTable {
-  std::vector<Compute> src_scale, dst_scale, subtracted, added;
-  bool divides = false;  // some dst_scale is not 1
-
-  /// Those from an index on, which grows by 1 with each `step`.
-  AttributeLists<Compute> from(int64_t index, typename AttributeLists<Compute>::Step step) const {
-    return {src_scale.data() + index,
-            dst_scale.data() + index,
-            subtracted.data() + index,
-            added.data() + index,
-            step,
-            divides};
-  }
-  AttributeValues<Compute> at(int64_t index) const {
-    const auto i = static_cast<std::size_t>(index);
-    return {src_scale[i], dst_scale[i], subtracted[i], added[i]};
-  }
-  int64_t bytes() const { return static_cast<int64_t>(4 * sizeof(Compute) * src_scale.size()); }
-};
 
 class PlanData {
  public:
@@ -136,7 +115,7 @@ class PlanData {
   Tables tables_;
   AttributeTable<float> attribute_values_;
   AttributeTable<double> wide_attribute_values_;
-  Dims attribute_strides_;
+  AttributeSteps attribute_steps_;
   uint64_t fill_bits_ = 0;
   int64_t bytes_ = 0;  // of both sides
   /// If streams(): the size of both sides together from which on the plan streams. 0 if Tuning asked for it.

@@ -248,11 +248,13 @@ void write(DType dtype, void* data, int64_t offset, uint64_t value) {
   for (int b = 0; b < size; ++b) bytes[offset * size + b] = static_cast<uint8_t>(value >> (8 * b));
 }
 
-/// The attribute's value for an index: row-major over the dims in its mask.
+/// The attribute's value for an index: row-major over the groups of the dims in its mask.
 double value_at(const PerMask& attribute, const Dims& dims, const Dims& index) {
   int64_t at = 0;
   for (int d = 0; d < dims.size(); ++d) {
-    if (attribute.mask >> d & 1) at = at * dims[d] + index[d];
+    if (!(attribute.mask >> d & 1)) continue;
+    const int64_t group = attribute.groups.empty() ? 1 : attribute.groups[d];
+    at = at * ((dims[d] + group - 1) / group) + index[d] / group;
   }
   return attribute.values[static_cast<std::size_t>(at)];
 }

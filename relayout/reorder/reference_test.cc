@@ -99,6 +99,53 @@ TEST(Reference, ArithmeticFollowsTheFormula) {
   EXPECT_EQ(dst, (std::vector<int8_t>{0, 4, 12, 127}));
 }
 
+// Three indices of dim 1 share a scale, the last one has its own, and two of dim 0 share a zero point.
+TEST(Reference, ValuesOfGroups) {
+  const Dims dims{3, 4};
+  const TensorDesc bytes(Layout::contiguous(dims), DType::u8), floats(Layout::contiguous(dims), DType::f32);
+  std::vector<uint8_t> src(12);
+  for (std::size_t i = 0; i < src.size(); ++i) src[i] = static_cast<uint8_t>(10 * i);
+  Attributes a;
+  a.src_scale = {{1, 2, 3, 4, 5, 6}, 0b11, {1, 3}};
+  a.src_zero_point = {{7, 9}, 0b01, {2, 1}};
+  std::vector<float> dst(12);
+  reference_reorder(bytes, src.data(), floats, dst.data(), a);
+  const float scales[3][4] = {{1, 1, 1, 2}, {3, 3, 3, 4}, {5, 5, 5, 6}};
+  for (std::size_t i = 0; i < 12; ++i)
+    EXPECT_EQ(dst[i], (static_cast<float>(10 * i) - (i < 8 ? 7.0f : 9.0f)) * scales[i / 4][i % 4]) << i;
+}
+
+TEST(Attributes, OfAPartThatBeginsInsideAGroup) {
+  const Dims dims{2, 10};
+  Attributes whole;
+  whole.src_scale = {{1, 2, 3, 4, 5, 6}, 0b11, {1, 4}};  // 4, 4 and 2 indices
+  const Attributes part = part_of(whole, dims, {1, 2}, {1, 7});
+  EXPECT_EQ(part.src_scale.groups, (Dims{1, 2}));
+  EXPECT_EQ(part.src_scale.values, (std::vector<double>{4, 5, 5, 6}));
+  EXPECT_EQ(part_of(whole, dims, {0, 4}, {2, 6}).src_scale.values, (std::vector<double>{2, 3, 5, 6}));
+}
+
+TEST(Attributes, ShapesSayGroups) {
+  const Dims dims{6, 64, 5};
+  const auto shaped = [&](const Dims& shape, const Dims& groups = {}) {
+    return per_mask_of_shape(std::vector<double>(static_cast<std::size_t>(Layout::contiguous(shape).elements()), 1),
+                             shape, dims, groups, "scale");
+  };
+  EXPECT_EQ(shaped({1, 1, 1}).mask, 0u);
+  EXPECT_EQ(shaped({1, 64, 1}).mask, 0b010u);
+  EXPECT_TRUE(shaped({1, 64, 1}).groups.empty());
+  EXPECT_EQ(shaped({6, 2, 1}).mask, 0b011u);
+  EXPECT_EQ(shaped({6, 2, 1}).groups, (Dims{1, 32, 1}));
+  EXPECT_EQ(shaped({1, 1, 3}, {1, 1, 2}).groups, (Dims{1, 1, 2}));
+  for (const auto& [shape, groups] : {std::pair(Dims{6, 64}, Dims{}),
+                                      {Dims{1, 7, 1}, Dims{}},
+                                      {Dims{1, 1, 3}, Dims{}},
+                                      {Dims{1, 2, 1}, Dims{1, 16, 1}},
+                                      {Dims{6, 1, 1}, Dims{1, 1}}}) {
+    EXPECT_EQ(code_of([&] { shaped(shape, groups); }), ErrorCode::invalid_argument) << join(shape, "x");
+  }
+}
+
 // The mean is subtracted after the scale, in units of the source, and what is given is rounded to the compute type.
 TEST(Reference, AMeanIsSubtracted) {
   const Dims dims{2};

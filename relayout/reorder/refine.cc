@@ -32,7 +32,7 @@ void bound_boxes(std::vector<DimRefiner>& dims, const Tables& tables) {
 
 }  // namespace
 
-std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, const Dims& attribute_strides,
+std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, const AttributeSteps& attributes,
                         const Dims& begin, const Dims& end, Tables& tables) {
   const auto ndims = static_cast<std::size_t>(begin.size());
   for (int d = 0; d < begin.size(); ++d) {
@@ -41,7 +41,8 @@ std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, cons
   const Layout src = src_layout.canonical(), dst = dst_layout.canonical();
   std::vector<DimRefiner> dims;
   dims.reserve(ndims);
-  for (int d = 0; d < dst.ndims(); ++d) dims.emplace_back(src, dst, d, attribute_strides[d], begin[d], end[d]);
+  for (int d = 0; d < dst.ndims(); ++d)
+    dims.emplace_back(src, dst, d, attributes[static_cast<std::size_t>(d)], begin[d], end[d]);
   bound_boxes(dims, tables);
 
   Axes axes;
@@ -84,7 +85,8 @@ std::vector<Box> refine_padding(const Layout& layout, uint32_t without, Tables& 
     if (without >> d & 1) continue;
     Dims begin = zero;
     begin[d] = layout.dim(d);
-    for (Box& box : refine(layout, layout, zero, begin, end, tables)) out.push_back(std::move(box));
+    for (Box& box : refine(layout, layout, no_attributes(layout.ndims()), begin, end, tables))
+      out.push_back(std::move(box));
     end[d] = layout.dim(d);
   }
   return out;

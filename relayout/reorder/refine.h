@@ -1,6 +1,7 @@
 // Refinement: two layouts of equal dims, cut into boxes of common axes.
 //
-// For each dim, take the place values of both sides' digits. Where each place value divides the next, every step from
+// For each dim, take the place values of both sides' digits, and the size of a group where groups of indices share
+// attribute values. Where each place value divides the next, every step from
 // one to the next is affine on both sides. Where they do not divide each other (blocks of 48 and 32), one axis with a
 // table runs from their gcd to their lcm. So every pair of layouts refines. A range of indices that does not fill its
 // digits is written in the same mixed radix: each non-zero digit is one exact box.
@@ -21,11 +22,23 @@ inline constexpr int64_t kMaxTableBytes = int64_t{1} << 30;
 /// dims are stepped through by table instead, and each of these dims needs only one range.
 inline constexpr int kMaxBoxes = 512;
 
-/// The boxes that cover the indices begin..end-1 of every dim. `attribute_strides` steps a third operand, one stride
-/// a dim. Tables are appended to `tables`. Boxes are not simplified. Cost: the product over dims of the number of
-/// non-zero digits of the range, at most kMaxBoxes; a table takes min(lcm, extent) / gcd entries of 24 bytes.
-/// Error{limit} where all of `tables` would take over kMaxTableBytes.
-std::vector<Box> refine(const Layout& src, const Layout& dst, const Dims& attribute_strides, const Dims& begin,
+/// How a dim steps the third operand, the attribute values: by `stride` with every `group` indices.
+struct AttributeStep {
+  int64_t stride = 0, group = 1;
+};
+using AttributeSteps = SmallVector<AttributeStep, kMaxDims>;
+/// Those of tensors of this rank without attribute values.
+inline AttributeSteps no_attributes(int ndims) {
+  AttributeSteps out;
+  out.resize(static_cast<std::size_t>(ndims));
+  return out;
+}
+
+/// The boxes that cover the indices begin..end-1 of every dim. `attributes` has a step for each dim. Tables are
+/// appended to `tables`. Boxes are not simplified. Cost: the product over dims of the number of non-zero digits of the
+/// range, at most kMaxBoxes; a table takes min(lcm, extent) / gcd entries of 24 bytes. Error{limit} where all of
+/// `tables` would take over kMaxTableBytes.
+std::vector<Box> refine(const Layout& src, const Layout& dst, const AttributeSteps& attributes, const Dims& begin,
                         const Dims& end, Tables& tables);
 
 /// The boxes that cover a layout's padding, each index once. An index that is padding only in dims whose bit is set in

@@ -12,9 +12,8 @@ int64_t entries_of(const Tables& tables) {
   return entries;
 }
 
-DimRefiner::DimRefiner(const Layout& src, const Layout& dst, int d, int64_t attribute_stride, int64_t begin,
-                       int64_t end)
-    : src_(&src), dst_(&dst), d_(d), attribute_stride_(attribute_stride), begin_(begin), end_(end) {
+DimRefiner::DimRefiner(const Layout& src, const Layout& dst, int d, AttributeStep attribute, int64_t begin, int64_t end)
+    : src_(&src), dst_(&dst), d_(d), attribute_(attribute), begin_(begin), end_(end) {
   find_places();
   find_levels();
   cut(begin, end, [&](int64_t, std::size_t, int64_t) { ++ranges_; });
@@ -48,6 +47,7 @@ void DimRefiner::find_places() {
       place *= digit.extent;
     }
   }
+  if (attribute_.group > 1 && attribute_.group < end_) places_.push_back(attribute_.group);
   std::ranges::sort(places_);
   places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
 }

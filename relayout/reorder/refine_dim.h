@@ -40,11 +40,11 @@ int64_t entries_of(const Tables& tables);
 /// Cuts indices begin..end-1 of dim d.
 class DimRefiner {
  public:
-  DimRefiner(const Layout& src, const Layout& dst, int d, int64_t attribute_stride, int64_t begin, int64_t end);
+  DimRefiner(const Layout& src, const Layout& dst, int d, AttributeStep attribute, int64_t begin, int64_t end);
 
   const Levels& levels() const { return levels_; }
   /// What index i adds to the offsets.
-  Offsets at(int64_t i) const { return {src_->dim_offset(d_, i), dst_->dim_offset(d_, i), i * attribute_stride_}; }
+  Offsets at(int64_t i) const { return {src_->dim_offset(d_, i), dst_->dim_offset(d_, i), attribute_offset(i)}; }
 
   int64_t ranges() const { return ranges_; }
   /// How many entries the table of coarsen() would have.
@@ -106,6 +106,9 @@ class DimRefiner {
     if (l.next != kTop) count = std::min(count, (l.next - first % l.next) / l.place);
     return {top, count};
   }
+  int64_t attribute_offset(int64_t i) const {
+    return attribute_.group == 1 ? i * attribute_.stride : i / attribute_.group * attribute_.stride;
+  }
   void find_places();
   void find_levels();
   std::size_t coarse_level() const;
@@ -114,7 +117,8 @@ class DimRefiner {
 
   const Layout *src_, *dst_;
   int d_;
-  int64_t attribute_stride_, begin_, end_;
+  AttributeStep attribute_;
+  int64_t begin_, end_;
   SmallVector<int64_t, 8> places_;
   Levels levels_;
   int64_t ranges_ = 0;

@@ -31,26 +31,30 @@ void collect(const Box& box, const Tables& tables, std::vector<Offsets>& out) {
 }
 
 /// All offset tuples of a range of indices, by definition.
-std::vector<Offsets> by_definition(const Layout& src, const Layout& dst, const Dims& attribute, const Dims& begin,
-                                   const Dims& end) {
+std::vector<Offsets> by_definition(const Layout& src, const Layout& dst, const AttributeSteps& attributes,
+                                   const Dims& begin, const Dims& end) {
   std::vector<Offsets> out;
   test::each_index(begin, end, [&](const Dims& index) {
     int64_t third = 0;
-    for (int d = 0; d < index.size(); ++d) third += index[d] * attribute[d];
+    for (int d = 0; d < index.size(); ++d) {
+      const AttributeStep step = attributes.data()[d];
+      third += index[d] / step.group * step.stride;
+    }
     out.push_back({src.offset(index), dst.offset(index), third});
   });
   return out;
 }
 
-void expect_law(const Layout& src, const Layout& dst, const Dims& attribute, const Dims& begin, const Dims& end) {
+void expect_law(const Layout& src, const Layout& dst, const AttributeSteps& attributes, const Dims& begin,
+                const Dims& end) {
   Tables tables;
   std::vector<Offsets> whole, simple;
-  for (Box box : refine(src, dst, attribute, begin, end, tables)) {
+  for (Box box : refine(src, dst, attributes, begin, end, tables)) {
     collect(box, tables, whole);
     simplify(box);
     collect(box, tables, simple);
   }
-  auto expected = by_definition(src, dst, attribute, begin, end);
+  auto expected = by_definition(src, dst, attributes, begin, end);
   std::ranges::sort(expected);
   std::ranges::sort(whole);
   std::ranges::sort(simple);
@@ -62,7 +66,7 @@ TEST(Refine, WorkedExample) {
   Tables tables;
   const Dims dims{17, 5};
   const auto boxes =
-      refine(Format::parse("ab").bind(dims), Format::parse("Ab8a").bind(dims), {0, 0}, {0, 0}, dims, tables);
+      refine(Format::parse("ab").bind(dims), Format::parse("Ab8a").bind(dims), no_attributes(2), {0, 0}, dims, tables);
   ASSERT_EQ(boxes.size(), 2u);
   EXPECT_TRUE(tables.empty());
   EXPECT_EQ(boxes[0].axes.size(), 3u);  // a as 8 and 2, b
@@ -72,8 +76,8 @@ TEST(Refine, WorkedExample) {
 TEST(Refine, BlocksThatDoNotNestUseOneTable) {
   Tables tables;
   const Dims dims{960, 2};
-  const auto boxes =
-      refine(Format::parse("Ab48a").bind(dims), Format::parse("Ab32a").bind(dims), {0, 0}, {0, 0}, dims, tables);
+  const auto boxes = refine(Format::parse("Ab48a").bind(dims), Format::parse("Ab32a").bind(dims), no_attributes(2),
+                            {0, 0}, dims, tables);
   ASSERT_EQ(boxes.size(), 1u);  // 960 is a multiple of the lcm
   ASSERT_EQ(tables.size(), 1u);
   EXPECT_EQ(tables[0].size(), 6u);  // 96 / 16
@@ -105,7 +109,7 @@ TEST(Refine, CoversEveryIndexOnce) {
         end[d] = pick(static_cast<int>(begin[d]), static_cast<int>(dims[d]));
       }
     }
-    expect_law(src, dst, {pick(0, 1) * 7, pick(0, 1)}, begin, end);
+    expect_law(src, dst, {{pick(0, 1) * 7, pick(1, 3)}, {pick(0, 1), pick(1, 20)}}, begin, end);
   }
 }
 
@@ -140,12 +144,12 @@ TEST(Refine, HugeExtentsMakeNoHugeTables) {
   const Dims dims{int64_t{1} << 40, 2};
   Tables tables;
   const auto boxes =
-      refine(Layout::strided(dims, {0, 0}), Format::parse("Ab48a").bind(dims), {0, 0}, {0, 0}, dims, tables);
+      refine(Layout::strided(dims, {0, 0}), Format::parse("Ab48a").bind(dims), no_attributes(2), {0, 0}, dims, tables);
   EXPECT_TRUE(tables.empty());
   EXPECT_EQ(boxes.size(), 2u);
   const auto refuse = [&] {
-    refine(Format::parse("Ab1000003a").bind(dims), Format::parse("Ab1000033a").bind(dims), {0, 0}, {0, 0}, dims,
-           tables);
+    refine(Format::parse("Ab1000003a").bind(dims), Format::parse("Ab1000033a").bind(dims), no_attributes(2), {0, 0},
+           dims, tables);
   };
   EXPECT_EQ(test::code_of(refuse), ErrorCode::limit);
 }
@@ -157,17 +161,18 @@ TEST(Refine, ManyTailsGoByTableAndTheLawHolds) {
   const Layout plain = Format::parse("fabcde").bind(dims);
   const Layout blocked = Format::parse("ABCDEF2a2b2c2d2e2f2a2b2c2d2e2f").bind(dims);
   Tables tables;
-  EXPECT_LE(refine(plain, blocked, none, none, dims, tables).size(), static_cast<std::size_t>(kMaxBoxes));
+  EXPECT_LE(refine(plain, blocked, no_attributes(plain.ndims()), none, dims, tables).size(),
+            static_cast<std::size_t>(kMaxBoxes));
   EXPECT_FALSE(tables.empty());
-  expect_law(plain, blocked, {1, 7, 0, 49, 0, 0}, none, dims);
-  expect_law(plain, blocked, none, {0, 1, 3, 1, 1, 1}, dims);
+  expect_law(plain, blocked, {{1, 1}, {7, 1}, {0, 1}, {49, 5}, {0, 1}, {0, 1}}, none, dims);
+  expect_law(plain, blocked, no_attributes(6), {0, 1, 3, 1, 1, 1}, dims);
 
   // A dim of 2 * 31: its lowest level stays an axis.
   const Dims even{62, 7, 7, 7, 7, 7};
   Tables coarse;
   const Layout from = Format::parse("abcdef").bind(even);
   const Layout to = Format::parse("ABCDEF2a2b2c2d2e2f2a2b2c2d2e2f2a4a2a").bind(even);
-  const auto boxes = refine(from, to, none, none, even, coarse);
+  const auto boxes = refine(from, to, no_attributes(from.ndims()), none, even, coarse);
   EXPECT_LE(boxes.size(), static_cast<std::size_t>(kMaxBoxes));
   for (const auto& table : coarse) EXPECT_LE(table.size(), 31u);
 }

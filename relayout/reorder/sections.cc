@@ -24,9 +24,9 @@ constexpr int64_t kSharedBytes = 256;
 
 class Cutter {
  public:
-  Cutter(const Layout& src, const Layout& dst, int d, int64_t attribute_stride, std::array<int64_t, 2> bytes,
+  Cutter(const Layout& src, const Layout& dst, int d, AttributeStep attribute, std::array<int64_t, 2> bytes,
          bool filled)
-      : dst_(dst), d_(d), bytes_(bytes), end_(dst.dim(d)), refiner_(src, dst, d, attribute_stride, 0, end_) {
+      : dst_(dst), d_(d), bytes_(bytes), end_(dst.dim(d)), refiner_(src, dst, d, attribute, 0, end_) {
     const auto digits = dst.digits(d);
     block_ = capacity_ = 1;
     int64_t stretch = 1;
@@ -127,7 +127,7 @@ class Cutter {
   }
 
   void fill(int64_t begin, int64_t end, Section& out) const {
-    DimRefiner(dst_, dst_, d_, 0, begin, end).cut_affine(begin, end, [&](Offsets offset, Axes axes) {
+    DimRefiner(dst_, dst_, d_, {}, begin, end).cut_affine(begin, end, [&](Offsets offset, Axes axes) {
       offset[kSrc] = 0;
       for (Axis& axis : axes) axis.stride[kSrc] = 0;
       out.push_back({offset, std::move(axes), true});
@@ -163,9 +163,9 @@ bool DimSections::mixed() const {
   });
 }
 
-DimSections sections_of(const Layout& src, const Layout& dst, int d, int64_t attribute_stride,
+DimSections sections_of(const Layout& src, const Layout& dst, int d, AttributeStep attribute,
                         std::array<int64_t, 2> bytes, bool filled, Tables& tables) {
-  Cutter cutter(src, dst, d, attribute_stride, bytes, filled);
+  Cutter cutter(src, dst, d, attribute, bytes, filled);
   if (!cutter.whole()) {
     if (auto sections = cutter.sections()) return *std::move(sections);
   }

@@ -14,6 +14,7 @@
 
 #include "relayout/core/layout.h"
 #include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine.h"
 
 namespace relayout {
 
@@ -55,7 +56,7 @@ void scale(DimSections& dim, int64_t src_units, int64_t dst_units);
 /// the destination's blocks are small enough to be made as a whole. Law: over all bundles, their sections and their
 /// boxes, every index is there once. A dim that would take too many boxes is cut as refine() cuts it, which may make
 /// tables.
-DimSections sections_of(const Layout& src, const Layout& dst, int d, int64_t attribute_stride,
+DimSections sections_of(const Layout& src, const Layout& dst, int d, AttributeStep attribute,
                         std::array<int64_t, 2> bytes, bool filled, Tables& tables);
 
 }  // namespace relayout

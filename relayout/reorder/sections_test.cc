@@ -37,7 +37,7 @@ TEST(Sections, HoldEveryIndexOnce) {
     const Layout dst = Format::parse(tags[pick(0, std::size(tags) - 1)]).bind(dims).canonical();
     const bool filled = pick(0, 1) == 1;
     Tables tables;
-    const DimSections sections = sections_of(src, dst, 1, 7, {4, 4}, filled, tables);
+    const DimSections sections = sections_of(src, dst, 1, {7, 1}, {4, 4}, filled, tables);
     if (!tables.empty()) continue;  // too many parts
     std::vector<Offsets> elements, padding, expected, expected_padding;
     for (const Bundle& bundle : sections.bundles) {
@@ -71,7 +71,7 @@ TEST(Sections, BlocksThatDoNotNest) {
   const Dims dims{2, 192};
   Tables tables;
   const DimSections sections = sections_of(Format::parse("Ba16b").bind(dims).canonical(),
-                                           Format::parse("Ba12b").bind(dims).canonical(), 1, 0, {4, 4}, true, tables);
+                                           Format::parse("Ba12b").bind(dims).canonical(), 1, {}, {4, 4}, true, tables);
   ASSERT_EQ(sections.bundles.size(), 1u);
   const Bundle& bundle = sections.bundles[0];
   ASSERT_EQ(bundle.common.size(), 1u);

@@ -55,7 +55,7 @@ PlanData PlanData::anew() const {
   out.converts_ = converts_;
   out.streams_ = streams_;
   out.machine_ = machine_;
-  out.attribute_strides_ = attribute_strides_;
+  out.attribute_steps_ = attribute_steps_;
   out.fill_bits_ = fill_bits_;
   out.bytes_ = bytes_;
   return out;
@@ -140,7 +140,7 @@ BoxPlanner PlanData::planner(const BlockRules& rules) const {
 }
 
 std::vector<Box> PlanData::refined(const Dims& begin, const Dims& end) {
-  auto boxes = refine(src_.layout, dst_.layout, attribute_strides_, begin, end, tables_);
+  auto boxes = refine(src_.layout, dst_.layout, attribute_steps_, begin, end, tables_);
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
     simplify(box);

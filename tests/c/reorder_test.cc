@@ -51,7 +51,20 @@ TEST(CReorder, Attributes) {
       << relayout_error_message();
   EXPECT_EQ(out, (std::array<uint8_t, 6>{10, 11, 11, 16, 14, 255}));
 
+  // Two indices of the second dim share a scale, and the last has its own.
+  const std::array<int64_t, 2> groups{1, 2};
+  attributes.ndims = 2;
+  attributes.dst_scale_groups = groups.data();
   attributes.dst_scale_count = 2;
+  ASSERT_EQ(relayout_reorder(src, in.data(), sizeof in, dst, out.data(), sizeof out, &attributes, nullptr), RELAYOUT_OK)
+      << relayout_error_message();
+  EXPECT_EQ(out, (std::array<uint8_t, 6>{10, 12, 12, 16, 18, 255}));
+  attributes.ndims = 13;
+  EXPECT_EQ(relayout_reorder(src, in.data(), sizeof in, dst, out.data(), sizeof out, &attributes, nullptr),
+            RELAYOUT_INVALID_ARGUMENT);
+  attributes.dst_scale_groups = nullptr;
+  attributes.ndims = 0;
+
   EXPECT_EQ(relayout_reorder(src, in.data(), sizeof in, dst, out.data(), sizeof out, &attributes, nullptr),
             RELAYOUT_INVALID_ARGUMENT);
   attributes.dst_scale = nullptr;

@@ -1,4 +1,5 @@
 // The fuzzer's calls of the C interface that make plans and move data.
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -56,6 +57,12 @@ class SomeAttributes {
     fill(in, src_zero_point_, all.src_zero_point, all.src_zero_point_count, all.src_zero_point_mask);
     fill(in, dst_zero_point_, all.dst_zero_point, all.dst_zero_point_count, all.dst_zero_point_mask);
     fill(in, mean_, all.mean, all.mean_count, all.mean_mask);
+    if (in.byte() < 64) {
+      for (int64_t& group : groups_) group = in.rarely() ? in.number() : in.byte() % 5;
+      all.ndims = in.byte() % 14;
+      all.src_scale_groups = all.dst_zero_point_groups = groups_.data();
+      if (in.byte() < 64) all.dst_scale_groups = all.src_zero_point_groups = all.mean_groups = groups_.data();
+    }
     all.beta = in.byte() < 128 ? 0 : static_cast<double>(in.number());
     all.padding = static_cast<relayout_padding>(in.rarely() ? in.number() : in.byte() % 4);
     all.padding_value = static_cast<double>(in.number());
@@ -68,6 +75,7 @@ class SomeAttributes {
  private:
   bool none_;
   std::vector<double> src_scale_, dst_scale_, src_zero_point_, dst_zero_point_, mean_;
+  std::array<int64_t, 12> groups_{};
   std::vector<Sized<relayout_attributes>> sized_;
 };
 

@@ -137,8 +137,19 @@ PerMask random_values(std::mt19937_64& rng, const Dims& dims, auto value) {
     for (int d = 0; d < dims.size(); ++d) out.mask |= one_in(rng, 3) ? 1u << d : 0u;
   }
   int64_t count = 1;
-  for (int d = 0; d < dims.size(); ++d) count *= out.mask >> d & 1 ? dims[d] : 1;
+  for (int d = 0; d < dims.size(); ++d) count *= out.count(d, dims[d]);
   for (int64_t i = 0; i < count; ++i) out.values.push_back(value());
+  // The cases that follow are drawn as if there were no groups.
+  std::mt19937_64 apart = rng;
+  if (out.mask == 0 || !one_in(apart, 3)) return out;
+  static constexpr int64_t kGroups[] = {1, 2, 3, 4, 8, 16, 32, 100};
+  out.groups = Dims(dims.size(), 1);
+  count = 1;
+  for (int d = 0; d < dims.size(); ++d) {
+    if (out.has(d)) out.groups[d] = kGroups[pick(apart, 0, std::size(kGroups) - 1)];
+    count *= out.count(d, dims[d]);
+  }
+  out.values.resize(static_cast<std::size_t>(count));
   return out;
 }
 

@@ -56,6 +56,9 @@ class StretchRunner {
     if (follow && !varies_)
       return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run,
                            convert_.attributes(attribute, step, 0).get(), 0);
+    if (grouped_ && convert_.direct)
+      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run,
+                           convert_.attributes(attribute, 0, 1).get(), 0);
     for (int64_t i = 0; i < stretches_.count; ++i) {
       const int64_t at_stretch = attribute + attributes_[i];
       if (follow) {
@@ -86,6 +89,8 @@ class StretchRunner {
     for (std::size_t base = stretches_.bases.size(); base-- > 0;)
       again(stretches_.bases[base], 0, static_cast<int64_t>(base) * count);
     for (int64_t i = 0; i < stretches_.count; ++i) buffered_[i] = i * stretches_.pitch * in_buffer_;
+    grouped_ = varies_ && stretches_.run_attribute == 0;
+    for (int64_t i = 0; i < stretches_.count; ++i) grouped_ = grouped_ && attributes_[i] == i;
   }
 
   void pack(int64_t first, std::byte* buffer) const {
@@ -118,7 +123,8 @@ class StretchRunner {
   const Stretches& stretches_;
   const Operand side_;
   const bool packed_, sign_, moves_;
-  bool varies_ = false;  // attribute values differ from stretch to stretch
+  bool varies_ = false;   // attribute values differ from stretch to stretch
+  bool grouped_ = false;  // each stretch has one, which follow each other
   const int64_t element_, in_buffer_;
   const Converter convert_;
   int64_t starts_[Stages::kMaxStretches], buffered_[Stages::kMaxStretches], attributes_[Stages::kMaxStretches];

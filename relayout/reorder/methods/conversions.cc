@@ -55,8 +55,13 @@ std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const 
   if (run == axes.end()) return {};
   // All values of a piece must share one attribute value, so a run whose attribute values differ is cut into values.
   const bool divisible = run->stride[kAttribute] != 0 || !types.whole_bytes();
+  // A run that goes on with other attribute values is a group of a long run, which is read and written as one.
+  const bool group = std::ranges::any_of(axes, [&](const Axis& axis) {
+    return axis.table < 0 && axis.stride[kAttribute] != 0 && axis.stride[kSrc] == run->extent * units(types.src) &&
+           axis.stride[kDst] == run->extent * units(types.dst);
+  });
   const bool alone = axes.size() == 1;
-  if (!alone && !divisible && run->extent * std::max(units(types.src), units(types.dst)) < kLongRun) return {};
+  if (!alone && !divisible && !group && run->extent * std::max(units(types.src), units(types.dst)) < kLongRun) return {};
   return convert_runs(box, types, streams);
 }
 

@@ -274,8 +274,8 @@ class Tiler {
 
 }  // namespace
 
-std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst_layout, const Dims& attribute_strides,
-                                     const BoxPlanner& planner, Tables& tables) {
+std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst_layout,
+                                     const AttributeSteps& attributes, const BoxPlanner& planner, Tables& tables) {
   const Layout src = src_layout.canonical(), dst = dst_layout.canonical();
   const std::array<int64_t, 2> bytes{units(planner.types.src), units(planner.types.dst)};
   std::vector<DimSections> dims;
@@ -284,7 +284,8 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   double boxes = 1;
   TiledBoxes out;
   for (int d = 0; d < dst.ndims(); ++d) {
-    auto sections = sections_of(src, dst, d, attribute_strides[d], bytes, planner.fill.has_value(), tables);
+    auto sections =
+        sections_of(src, dst, d, attributes[static_cast<std::size_t>(d)], bytes, planner.fill.has_value(), tables);
     mixed = mixed || sections.mixed();
     boxes *= static_cast<double>(sections.boxes());
     if (sections.padding) out.filled |= 1u << d;

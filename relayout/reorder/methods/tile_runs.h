@@ -7,6 +7,7 @@
 
 #include "relayout/core/layout.h"
 #include "relayout/reorder/planner.h"
+#include "relayout/reorder/refine.h"
 
 namespace relayout {
 
@@ -28,7 +29,7 @@ struct TiledBoxes {
 
 /// All boxes of a reorder of types of whole bytes, some of them as tiles. Nothing where none would be a tile, or where
 /// there would be too many boxes.
-std::optional<TiledBoxes> plan_tiles(const Layout& src, const Layout& dst, const Dims& attribute_strides,
+std::optional<TiledBoxes> plan_tiles(const Layout& src, const Layout& dst, const AttributeSteps& attributes,
                                      const BoxPlanner& planner, Tables& tables);
 
 }  // namespace relayout
