@@ -39,6 +39,8 @@ class ValueReader {
   void read(PerMask& out, const Text& text, std::string_view flag) const {
     if (!text) return;
     if (is_file(*text)) return read_file(out, *text, flag);
+    if (format_of_path(file_of(*text).first))
+      usage_error(fmt::format("{} {}: there is no such file", flag, escaped(*text)), std::string(flag), escaped(*text));
     std::string_view rest = *text;
     for (bool more = true; more;) {
       const std::size_t comma = rest.find(',');
@@ -190,9 +192,7 @@ Error with_flags(const Error& error, const ValueOptions& options, const std::str
 void add_value_options(Command& command, ValueOptions& options) {
   command.add_option(
       "--scale", options.scale,
-      "Scale; S in the formula below. The same as --src-scale. It and the next ones are a number, a list, or a FILE "
-      "with a tensor of numbers (FILE:NAME of several), which has the dims of SRC, each 1, the extent, or "
-      "the number of groups that share a number");
+      "Scale: a number, a list or a FILE of numbers (FILE:NAME); S in the formula below. The same as --src-scale");
   command.add_option("--zero-point", options.zero_point,
                      "Zero point; Z below. That of dst if dst is an integer type, else of src");
   command.add_option("--mean", options.mean, "Mean, subtracted after the scale; M below");

@@ -11,7 +11,8 @@
 namespace relayout::tools {
 
 struct ValueOptions {
-  std::optional<std::string> scale, src_scale, dst_scale, zero_point, src_zero_point, dst_zero_point, mean, std, per, groups;
+  std::optional<std::string> scale, src_scale, dst_scale, zero_point, src_zero_point, dst_zero_point, mean, std, per,
+      groups;
   std::string padding = "zero";
 };
 

@@ -79,7 +79,8 @@ def _per_mask(numbers: Numbers, name: str) -> Optional[tuple]:
     array = np.asarray(numbers)
     if array.dtype.kind not in "iufO" or array.dtype.kind == "O" and not all(type(n) is int for n in array.ravel()):
         raise TypeError(f"{name} must be real numbers, and elements of the type {array.dtype} are none")
-    if array.size > _MOST_VALUES and array.itemsize <= 8 and (array.dtype.kind == "f" or array.dtype.kind in "iu" and array.itemsize < 8):
+    held = array.itemsize <= (8 if array.dtype.kind == "f" else 4) and array.dtype.kind in "fiu"
+    if held and array.size > _MOST_VALUES:
         return np.ascontiguousarray(array, dtype=np.float64).tobytes(), array.shape  # every value is a float64
     return tuple(_exact_float(number, name) for number in array.ravel().tolist()), array.shape
 
@@ -234,19 +235,15 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
     (N, C/16, H, W, 16) for "nChw16c", with any strides; or it is one run of elements that is long enough.
     src, dst: layout expressions, or Layouts, which mean what their expressions and dims do.
-    dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them: a blocked shape
-    does not say how many channels are padding.
-    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the
-    bytes of 4-bit elements do not.
+    dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them, as blocks do not.
+    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it (4 bits).
     scale, dst_scale, zero_point, dst_zero_point, mean, beta: the result is
     saturate(round((scale * (x - zero_point) - mean + beta * out) / dst_scale + dst_zero_point)), computed in f32, or in
     f64 where a type needs it. One number each, or an array that has the tensor's dims with extent 1 where all indices
-    share a value: shape (1, C, 1, 1) is one a channel. A list is one a channel too where a layout calls a dim c. Of a dim
-    of 64, an extent of 2 is one value for every 32 indices, as quantised weights have them: a scale of shape (N, K // 32)
-    belongs to weights of (N, K). groups: how many indices of each dim share a value, (1, 32), which is needed where the
-    last group is shorter.
-    std: another name for dst_scale, to be read beside mean: mean=[123.675, 116.28, 103.53],
-    std=[58.395, 57.12, 57.375].
+    share a value, and n where n groups do: (1, C, 1, 1) is one a channel, (N, K // 32) one for 32 weights of (N, K). A
+    list is one a channel too where a layout calls a dim c. groups: the indices of each dim that share a value, (1, 32),
+    needed where the last group is shorter.
+    std: another name for dst_scale, to be read beside mean: mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4].
     padding: what padding holds in the result, a value of its type; None leaves it.
     out: an array to write into: one of the result's shape and type with any strides, such as a part of a larger one; or
     one run of its elements, or of bytes, that is long enough. threads: 0 stands for all.
@@ -267,8 +264,8 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
             out is None or is_stored_plainly(getattr(out, "dtype", None))):
         special = _convert_special(x, view, src, dst, out, dtype, dict(
             dims=dims, src_dtype=src_dtype, scale=scale, dst_scale=dst_scale, zero_point=zero_point,
-            dst_zero_point=dst_zero_point, mean=mean, std=std, groups=groups, beta=beta, padding=padding, threads=threads,
-            progress=progress))
+            dst_zero_point=dst_zero_point, mean=mean, std=std, groups=groups, beta=beta, padding=padding,
+            threads=threads, progress=progress))
         if special is not None:
             wrap = None if out is not None else like_caller(x)
             return wrap(special) if wrap else special

@@ -60,8 +60,8 @@ std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const 
     return axis.table < 0 && axis.stride[kAttribute] != 0 && axis.stride[kSrc] == run->extent * units(types.src) &&
            axis.stride[kDst] == run->extent * units(types.dst);
   });
-  const bool alone = axes.size() == 1;
-  if (!alone && !divisible && !group && run->extent * std::max(units(types.src), units(types.dst)) < kLongRun) return {};
+  const bool long_run = run->extent * std::max(units(types.src), units(types.dst)) >= kLongRun;
+  if (axes.size() > 1 && !divisible && !group && !long_run) return {};
   return convert_runs(box, types, streams);
 }
 
