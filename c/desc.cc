@@ -169,6 +169,17 @@ relayout_status relayout_desc_offset0(const relayout_desc* desc, int64_t* offset
   return c::guarded([&] { c::result(offset0, "offset0") = c::checked(desc, "desc").desc.layout.offset0(); });
 }
 
+relayout_status relayout_desc_swizzle(const relayout_desc* desc, int32_t* bits, int32_t* base, int32_t* shift) {
+  return c::guarded([&] {
+    const relayout::Swizzle& swizzle = c::checked(desc, "desc").desc.layout.swizzle();
+    int32_t& of_bits = c::result(bits, "bits");
+    int32_t& of_base = c::result(base, "base");
+    c::result(shift, "shift") = swizzle.shift();
+    of_bits = swizzle.bits();
+    of_base = swizzle.base();
+  });
+}
+
 relayout_status relayout_desc_span_bytes(const relayout_desc* desc, int64_t* bytes) {
   return c::guarded([&] { c::result(bytes, "bytes") = c::checked(desc, "desc").desc.span_bytes(); });
 }

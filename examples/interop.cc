@@ -62,6 +62,12 @@ void xla_shapes() {
   show(xla::to_xla(blocked), "bf16[2,17,5,4]{3,2,1,0:T(8,1,1)}");
 }
 
+void triton_layouts() {
+  const Layout swapped = triton::from_triton("#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0], [2, 2]]}>");
+  show(digits_expression(swapped), "digits:(4,4)|(4,1);swizzle=1,1,2");
+  show(triton::to_triton(swapped), "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0], [2, 2]]}, alignment = 16>");
+}
+
 void tvm_and_cudnn() {
   const Layout blocked = Format::parse("nChw16c").bind({2, 64, 5, 4});
   show(tvm::to_tvm(blocked), "NCHW16c");
@@ -133,6 +139,7 @@ int main() {
   shared_tensors();
   cute_layouts();
   xla_shapes();
+  triton_layouts();
   tvm_and_cudnn();
   verbose_lines();
   images_and_names();

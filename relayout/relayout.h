@@ -3,6 +3,7 @@
 // declared; a build without that library says at run time what is missing.
 #pragma once
 
+#include "relayout/core/banks.h"
 #include "relayout/core/decide.h"
 #include "relayout/core/dtype.h"
 #include "relayout/core/elements.h"
@@ -18,6 +19,7 @@
 #include "relayout/core/record/record_format.h"
 #include "relayout/core/record/value.h"
 #include "relayout/core/runs.h"
+#include "relayout/core/swizzle.h"
 #include "relayout/core/system_error.h"
 #include "relayout/core/view.h"
 #include "relayout/core/view_step.h"
@@ -81,6 +83,7 @@
 #include "relayout/interop/pytorch.h"
 #include "relayout/interop/scales.h"
 #include "relayout/interop/spelling.h"
+#include "relayout/interop/triton.h"
 #include "relayout/interop/tvm.h"
 #include "relayout/interop/xla.h"
 #include "relayout/opencl/device.h"

@@ -140,7 +140,7 @@ RELAYOUT_API relayout_status relayout_desc_dtype(const relayout_desc* desc, rela
 RELAYOUT_API relayout_status relayout_desc_ndims(const relayout_desc* desc, int32_t* ndims);
 /* One number a dim, into room for `capacity` of them; `ndims` may be null. Padded dims are the capacities of dims with
  * blocks. Strides are in elements, and 0 where a dim has one index, since nothing steps along it then:
- * RELAYOUT_UNSUPPORTED names a dim that has blocks, whose digits say more. */
+ * RELAYOUT_UNSUPPORTED names a dim that has blocks, whose digits say more, or a swizzle. */
 RELAYOUT_API relayout_status relayout_desc_dims(const relayout_desc* desc, int64_t* dims, int32_t capacity,
                                                 int32_t* ndims);
 RELAYOUT_API relayout_status relayout_desc_padded_dims(const relayout_desc* desc, int64_t* dims, int32_t capacity,
@@ -153,13 +153,17 @@ RELAYOUT_API relayout_status relayout_desc_strides(const relayout_desc* desc, in
 typedef struct relayout_digit {
   int64_t extent, stride;
 } relayout_digit;
-/* `*count` is given with a null list of capacity 0 too, and where the list is too small. */
+/* `*count` is given with a null list of capacity 0 too, and where the list is too small. RELAYOUT_UNSUPPORTED where the
+ * layout has a swizzle, which no digits say. */
 RELAYOUT_API relayout_status relayout_desc_digits(const relayout_desc* desc, int32_t dim, relayout_digit* digits,
                                                   int32_t capacity, int32_t* count);
 
 RELAYOUT_API relayout_status relayout_desc_elements(const relayout_desc* desc, int64_t* elements);
-/* The offset of element (0, 0, ...) in elements. */
+/* The offset of element (0, 0, ...) in elements; with a swizzle, what is added before it. */
 RELAYOUT_API relayout_status relayout_desc_offset0(const relayout_desc* desc, int64_t* offset0);
+/* The exclusive or at the end of the offsets, CuTe's Swizzle<bits, base, shift>; three times 0 where there is none. */
+RELAYOUT_API relayout_status relayout_desc_swizzle(const relayout_desc* desc, int32_t* bits, int32_t* base,
+                                                   int32_t* shift);
 /* Bytes that a buffer must have: up to the last element and its padding, whatever lies before the first one. */
 RELAYOUT_API relayout_status relayout_desc_span_bytes(const relayout_desc* desc, int64_t* bytes);
 

@@ -47,7 +47,7 @@ struct Description {
 std::vector<InnerBlock> inner_blocks_of(const Layout& layout) {
   std::vector<InnerBlock> out;
   for (int d = 0; d < layout.ndims(); ++d) {
-    const auto digits = layout.digits(d);
+    const auto digits = layout.digits_under_swizzle(d);
     // Outermost first already here, so that the stable sort keeps that order between equal strides.
     for (std::size_t k = digits.size() - 1; k-- > 0;) out.push_back({d, digits[k].extent, digits[k].stride});
   }
@@ -86,7 +86,7 @@ int64_t places(const Layout& layout) {
   int64_t out = 1;
   for (int d = 0; d < layout.ndims(); ++d) {
     int64_t distinct = 1;
-    for (const Digit& digit : layout.digits(d)) distinct *= digit.stride == 0 ? 1 : digit.extent;
+    for (const Digit& digit : layout.digits_under_swizzle(d)) distinct *= digit.stride == 0 ? 1 : digit.extent;
     out *= std::min(distinct, layout.dim(d));
   }
   return out;
@@ -159,7 +159,11 @@ Json description_json(const Description& about) {
   out["dtype"] = name(about.desc.dtype);
   out["dims"] = json_of(layout.dims());
   out["padded_dims"] = json_of(layout.padded_dims());
-  out["strides"] = json_of(layout.outer_strides());
+  out["strides"] = layout.swizzled() ? Json(nullptr) : json_of(layout.outer_strides());
+  if (layout.swizzled()) {
+    const Swizzle& swizzle = layout.swizzle();
+    out["swizzle"] = {swizzle.bits(), swizzle.base(), swizzle.shift()};
+  }
   out["inner_blocks"] = std::move(blocks);
   out["offset0"] = layout.offset0();
   out["elements"] = layout.elements();
@@ -204,9 +208,11 @@ std::string dim_table(const Description& about) {
       if (block.dim == d) blocks += (blocks.empty() ? "" : "x") + std::to_string(block.size);
     }
     cells.push_back({std::string(1, about.letters[static_cast<std::size_t>(d)]), std::to_string(layout.dim(d)),
-                     std::to_string(layout.capacity(d)), std::to_string(layout.outer_stride(d)), blocks});
+                     std::to_string(layout.capacity(d)), std::to_string(layout.digits_under_swizzle(d).back().stride),
+                     blocks});
   }
   static constexpr std::string_view kLabels[] = {"", "extent", "padded", "stride", "blocks"};
+  // Of a swizzled layout, the stride under the swizzle, which the formula below the table shows.
   std::string out;
   for (std::size_t first = 0; first < cells.size();) {
     std::size_t last = first, width = kLabel;
@@ -266,7 +272,8 @@ std::string list_text(const std::vector<std::string>& items) {
 std::string gaps_text(const Description& about) {
   const Layout& layout = about.layout();
   if (layout.empty()) return "";
-  const int64_t before = layout.offset_range().first, behind = layout.footprint() - layout.span();
+  const int64_t onednn_size = layout.swizzled() ? layout.span() : layout.footprint();
+  const int64_t before = layout.offset_range().first, behind = onednn_size - layout.span();
   std::string out = about.gaps ? "" : "not counted, because indices share offsets";
   const auto add = [&](int64_t count, std::string_view where) {
     if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, where);

@@ -47,7 +47,7 @@ std::vector<Level> levels_of(const Layout& layout) {
   std::vector<Level> out;
   for (int d = 0; d < layout.ndims(); ++d) {
     int64_t place = 1;
-    for (const Digit& digit : layout.digits(d)) {
+    for (const Digit& digit : layout.digits_under_swizzle(d)) {
       if (digit.extent > 1 && digit.stride != 0) out.push_back({std::abs(digit.stride), place, digit.extent, d});
       place *= digit.extent;
     }
@@ -95,8 +95,8 @@ Shown shown(const Layout& layout, int64_t columns) {
 
 /// Whether all indices of a dim share an offset.
 bool repeats(const Layout& layout, int dim) {
-  return layout.dim(dim) > 1 &&
-         std::ranges::all_of(layout.digits(dim), [](const Digit& d) { return d.extent == 1 || d.stride == 0; });
+  return layout.dim(dim) > 1 && std::ranges::all_of(layout.digits_under_swizzle(dim),
+                                                    [](const Digit& d) { return d.extent == 1 || d.stride == 0; });
 }
 
 /// The index that a dim has in all elements of the rows; none where it changes, or where there are no elements.

@@ -66,8 +66,8 @@ std::string padding_text(const Comparison& about) {
   // With the padding as elements, the first difference is in the padding.
   const auto with_padding = [&](const Layout& layout) {
     std::vector<Digits> digits;
-    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
-    return Layout::from_digits(padded_a, digits, layout.offset0());
+    for (int d = 0; d < layout.ndims(); ++d) digits.emplace_back(layout.digits_under_swizzle(d));
+    return Layout::from_digits(padded_a, digits, layout.offset0()).with_swizzle(layout.swizzle());
   };
   const auto at = difference(with_padding(about.a), with_padding(about.b));
   return fmt::format("differs at index ({}): offset {} in {}, {} in {}", join(at->index), at->offset_a,

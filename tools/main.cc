@@ -56,10 +56,10 @@ int run(int argc, char** argv) {
       "relayout tags lists the names of layouts. relayout help VERB shows examples.\n"
       "Exit codes: 0 success, 1 values or padding differ or an image does not fit, 2 wrong usage,\n"
       "3 bad data, 4 input or output failed, 5 unsupported, 70 internal error, 130 interrupted.");
-  const Verb verbs[] = {add_describe(line), add_diff(line),      add_offset(line),  add_index(line), add_record(line),
-                        add_image(line),    add_convert(line),   add_compare(line), add_bench(line), add_plan(line),
-                        add_check(line),    add_run(line),       add_any(line),     add_tags(line),  add_doctor(line),
-                        add_help(line),     add_completion(line)};
+  const Verb verbs[] = {add_describe(line), add_diff(line),  add_offset(line),    add_index(line),   add_record(line),
+                        add_banks(line),    add_image(line), add_convert(line),   add_compare(line), add_bench(line),
+                        add_plan(line),     add_check(line), add_run(line),       add_any(line),     add_tags(line),
+                        add_doctor(line),   add_help(line),  add_completion(line)};
   bool json = wants_json(argc, argv), in_parts = false;
   try {
     const Parsed parsed = line.parse(argc, argv);

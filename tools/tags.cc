@@ -34,6 +34,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherForms[] = {
     {"nhwc@64", "any layout; its first element lies at offset 64"},
     {"NCHW", "a name without blocks, in capitals as a whole"},
     {"ab;align=64", "rows begin at multiples of 64 elements"},
+    {"ab;swizzle=3,3,3", "offset ^= (offset >> 3) & 0b111000, CuTe's Swizzle<3,3,3>"},
     {"nh|Cw4c;pitch=64", "an RGBA image: dims of rows | of columns; pitch in texels"},
     {"dml:{2,3},{5,1}", "a DirectML description: sizes, then strides or nothing"},
     {"nchw.narrow(1,0,8)", "a view of any layout, or several: .transpose(0,2).flip(3)"},

@@ -25,8 +25,8 @@ from ._files import File, load, open, save
 from ._gates import permute_gates
 from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
-from ._native import (SYSTEMS, Buffer, Conversion, available_isas, clear_plan_cache, contiguous, copy, default_threads,
-                      interop, isa, plan_cache, set_isa)
+from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflicts, clear_plan_cache, contiguous, copy,
+                      default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
 from . import _arguments, _signatures  # noqa: F401 - classes get their signatures
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SYSTEMS", "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
-    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError", "Model",
-    "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError",
-    "UnsupportedError", "available_isas", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy",
-    "default_threads", "empty", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open",
-    "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run",
-    "save", "set_isa", "transpose",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
+    "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "SizeOverflowError", "StoppedError",
+    "UnsupportedError", "available_isas", "bank_conflicts", "clear_plan_cache", "contiguous", "convert",
+    "convert_file", "copy", "default_threads", "empty", "find_swizzle", "interop", "is_channels_last", "isa",
+    "layout", "layout_of", "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion",
+    "rearrange", "reorder_in_place", "run", "save", "set_isa", "transpose",
 ]
 
 _SUBMODULES = ("opencl", "testing")

@@ -76,7 +76,8 @@ def layout_of(x: Any, *, base: Any = None) -> Layout:
 
 def overlaps(x: Any, y: Any) -> bool:
     """Whether two arrays of any library share memory: whether some element of x and some element of y have a byte in
-    common. The answer is exact, as numpy.shares_memory's.
+    common. The answer is exact, as numpy.shares_memory's; a swizzled Buffer counts as all memory from its first element
+    to its last.
 
     LimitError where contrived strides would take minutes to decide.
     """

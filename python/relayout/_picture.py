@@ -43,7 +43,7 @@ class _Cell(NamedTuple):
 def _levels(layout: Any) -> List[_Level]:
     """The digits from the smallest step in memory to the largest."""
     found = []
-    for dim, digits in enumerate(layout.digits):
+    for dim, digits in enumerate(layout.plain.digits):
         place = 1
         for k, (extent, stride) in enumerate(digits):
             # A dim of 3 in blocks of 16 has one digit, which reaches further than the dim.
@@ -71,6 +71,8 @@ def _names(dims: Sequence[int], names: str) -> str:
 
 def _first_offset(layout: Any) -> int:
     """The least offset that has an index."""
+    if layout.swizzle:
+        return next((at for at in range(layout.span_elements) if layout.index(at)[0] != "gap"), 0)
     steps = [(extent - 1) * stride for digits in layout.digits for extent, stride in digits]
     return int(layout.offset0 + sum(step for step in steps if step < 0)) if layout.span_elements else 0
 
@@ -86,7 +88,7 @@ def _shown(layout: Any, columns: int) -> List[Optional[range]]:
 
 def _repeats(layout: Any, dim: int) -> bool:
     """Whether all indices of a dim share an offset."""
-    return bool(layout.dims[dim] > 1 and all(extent == 1 or stride == 0 for extent, stride in layout.digits[dim]))
+    return bool(layout.dims[dim] > 1 and all(extent == 1 or stride == 0 for extent, stride in layout.plain.digits[dim]))
 
 
 class _Picture:

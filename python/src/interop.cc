@@ -14,6 +14,7 @@
 #include "relayout/interop/mace.h"
 #include "relayout/interop/names_elsewhere.h"
 #include "relayout/interop/scales.h"
+#include "relayout/interop/triton.h"
 #include "relayout/interop/tvm.h"
 #include "relayout/interop/xla.h"
 
@@ -39,6 +40,15 @@ void bind_texts(nb::module_& m) {
           "from_cute", [](const std::string& t) { return made(cute::from_cute(t)); }, nb::arg("text"), "'(4,2):(1,4)'.")
       .def(
           "to_cute", [](const PyLayout& l) { return cute::to_cute(l.layout); }, nb::arg("layout"))
+      .def(
+          "from_triton",
+          [](const std::string& t, nb::handle shape) {
+            return made(triton::from_triton(t, shape.is_none() ? Dims() : dims_of(shape, "shape")));
+          },
+          nb::arg("text"), nb::arg("shape") = nb::none(),
+          "A linear layout of Triton: 'offset = [[0, 1], [0, 2], [1, 0], [2, 2]]', of shared memory or of registers.")
+      .def(
+          "to_triton", [](const PyLayout& l) { return triton::to_triton(l.layout); }, nb::arg("layout"))
       .def(
           "from_mace",
           [](const std::string& n, nb::handle dims, int64_t pitch) {

@@ -39,6 +39,7 @@ nb::tuple digits_of(const PyLayout& self) {
 
 /// One stride a dim, 0 where a dim has one index. Error{unsupported} names a dim with blocks.
 Dims strides_of(const Layout& layout) {
+  require_plain(layout, "strides");
   const Layout simple = layout.canonical();
   Dims out;
   for (int d = 0; d < simple.ndims(); ++d) {
@@ -90,6 +91,19 @@ nb::object index_at(const PyLayout& self, int64_t offset) {
     case Slot::gap: break;
   }
   return nb::make_tuple("gap", nb::none());
+}
+
+/// What equal layouts have in common, however they are spelled: extents, capacities and some of their offsets.
+std::string offsets_text(const Layout& layout) {
+  std::string out = join(layout.dims()) + "|" + join(layout.padded_dims());
+  for (int d = 0; d < layout.ndims() && !layout.empty(); ++d) {
+    Dims index(layout.ndims(), 0);
+    for (int64_t i = 1; i < layout.capacity(d); i *= 2) {
+      index[d] = i;
+      out += "," + std::to_string(layout.offset(index));
+    }
+  }
+  return out + "|" + std::to_string(layout.empty() ? 0 : layout.offset(Dims(layout.ndims(), 0)));
 }
 
 nb::object difference_of(const PyLayout& a, const PyLayout& b) {
@@ -167,10 +181,24 @@ void bind_sizes(nb::class_<PyLayout>& type) {
       .def_prop_ro(
           "padded_dims", [](const PyLayout& l) { return tuple_of(l.layout.padded_dims()); },
           "Each dim's capacity: its extent, with the padding of its last block.")
-      .def_prop_ro("digits", &digits_of, "Each dim's digits (extent, stride), innermost first.")
+      .def_prop_ro("digits", &digits_of,
+                   "Each dim's digits (extent, stride), innermost first. UnsupportedError with a swizzle: see plain.")
       .def_prop_ro(
           "offset0", [](const PyLayout& l) { return l.layout.offset0(); },
-          "The offset of element (0, 0, ...), in elements.")
+          "The offset of element (0, 0, ...), in elements; with a swizzle, what is added under it.")
+      .def_prop_ro(
+          "swizzle",
+          [](const PyLayout& l) -> nb::object {
+            const Swizzle& s = l.layout.swizzle();
+            return s.identity() ? nb::none() : nb::object(nb::make_tuple(s.bits(), s.base(), s.shift()));
+          },
+          "(bits, base, shift) of the exclusive or behind the offsets, CuTe's Swizzle<3, 3, 3>; None without one.")
+      .def_prop_ro(
+          "plain",
+          [](const PyLayout& l) {
+            return l.layout.swizzled() ? PyLayout{l.layout.plain(), {}, l.letters, {}, l.origin} : l;
+          },
+          "The layout without its swizzle.")
       .def_prop_ro("elements", [](const PyLayout& l) { return l.layout.elements(); })
       .def_prop_ro(
           "span_elements", [](const PyLayout& l) { return l.layout.span(); }, "How many elements a buffer must have.")
@@ -243,8 +271,7 @@ void bind_protocols(nb::class_<PyLayout>& type) {
           "__eq__",
           [](const PyLayout& a, nb::handle b) { return is_layout(b) && a.layout == nb::inst_ptr<PyLayout>(b)->layout; },
           nb::arg("other").none(), "Whether both are the same function, however they are spelled.")
-      .def("__hash__",
-           [](const PyLayout& l) { return nb::hash(nb::str(digits_expression(l.layout.canonical()).c_str())); })
+      .def("__hash__", [](const PyLayout& l) { return nb::hash(nb::str(offsets_text(l.layout).c_str())); })
       .def("__repr__", &PyLayout::repr)
       // It never changes, and a copy counts from the same address.
       .def("__copy__", [](nb::handle self) { return nb::borrow(self); })

@@ -34,6 +34,7 @@ PyLayout parse_layout(const std::string& expression, nanobind::handle dims);
 bool is_layout(nanobind::handle object);
 
 void bind_layout(nanobind::module_& module);
+void bind_banks(nanobind::module_& module);
 void bind_layout_views(nanobind::class_<PyLayout>& type);
 void bind_interop(nanobind::module_& module);
 void bind_gates(nanobind::module_& interop);

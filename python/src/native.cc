@@ -59,6 +59,7 @@ NB_MODULE(_native, module) {
   python::raise_as_python_exceptions();
   python::find_numpy();
   python::bind_layout(module);
+  python::bind_banks(module);
   python::bind_buffer(module);
   python::bind_copies(module);
   python::bind_conversion(module);

@@ -28,8 +28,12 @@ struct HalfBytes {
 HalfBytes half_bytes(const Array& array) {
   HalfBytes out;
   if (array.desc != nullptr) {
-    const Layout layout = array.desc->layout.canonical();
+    Layout layout = array.desc->layout.canonical();
     out.item = bits(array.desc->dtype) / 4;
+    if (layout.swizzled()) {  // all of its memory, from the first element to the last
+      const auto [low, high] = layout.offset_range();
+      layout = Layout::strided({high - low + 1}, {1}, low);
+    }
     out.offset0 = layout.offset0() * out.item;
     for (int d = 0; d < layout.ndims(); ++d) {
       Digits digits;

@@ -133,7 +133,7 @@ Side source_side(nb::handle said, nb::handle given_dims, const Dims& shape, cons
     const auto [text, dims] = own.spelled();
     const Format format = Format::parse(text);
     // Of another shape than the expression's, the array is its memory, one element after the other.
-    if (lies_so(own.layout, shape, strides, item_bytes, dtype))
+    if (!own.layout.swizzled() && lies_so(own.layout, shape, strides, item_bytes, dtype))
       out = {{own.layout, dtype}, shape, own.layout.offset0() * item_bytes, {}, {}};
     else if (format.physical_shape(dims) == shape && bits(dtype) == item_bytes * 8)
       out = source_of_format(format, tuple_of(dims), shape, strides, item_bytes, dtype);

@@ -10,6 +10,7 @@ from test_signatures import CLASSES, FUNCTIONS
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 LAYOUT = relayout.layout("abc", (2, 3, 4))
+TILE = relayout.layout("ab", (8, 8))
 PLAN = relayout.plan_conversion(X, "abc", "cab")
 A, B = relayout.layout("cute:(4,2):(1,4)"), relayout.layout("cute:2:1")
 
@@ -75,6 +76,8 @@ CALLS = {
     "Layout.unfold": dict(self=LAYOUT, dim=0, size=1, step=1),
     "Layout.unsqueeze": dict(self=LAYOUT, dim=0),
     "Model": dict(path="/nowhere.onnx"),
+    "bank_conflicts": dict(layout=TILE, access="row", dtype="f16"),
+    "find_swizzle": dict(layout=TILE, accesses=["row"], dtype="f16"),
     "interop.c_function": dict(layout=LAYOUT, name="offset"),
     "interop.complement": dict(a=A, cosize=8),
     "interop.from_cudnn": dict(dimensions=(1, 2), strides_elements=(2, 1), dtype="f32", vector_count=1),
@@ -85,6 +88,7 @@ CALLS = {
     "interop.from_onednn": dict(fields=relayout.interop.to_onednn(LAYOUT)),
     "interop.from_onednn_verbose": dict(tensor="src_f32::blocked:ab:f0", dims=(2, 3)),
     "interop.from_pytorch": dict(sizes=(2, 3), strides_elements=(3, 1), storage_offset=0, dtype="f32"),
+    "interop.from_triton": dict(text="offset = [[1], [2]]", shape=(4,)),
     "interop.from_tvm": dict(text="NCHW", dims=(1, 2, 3, 4)),
     "interop.from_xla": dict(text="f32[3,5]{1,0}"),
     "interop.gate_moves": dict(src=relayout.layout("ab", (3, 4)), dst=relayout.layout("ab", (3, 4)), dim=0,
@@ -95,6 +99,7 @@ CALLS = {
     "interop.scale_factors": dict(kind="mxfp8", rows=128, columns=128),
     "interop.to_onednn_verbose": dict(layout=LAYOUT, name="src", dtype="f32", version=(3, 7)),
     **{f"interop.{name}": dict(layout=LAYOUT) for name in ("names_of", "to_cute", "to_tvm")},
+    "interop.to_triton": dict(layout=relayout.layout("ab", (4, 4))),
     "interop.to_mace": dict(layout=relayout.layout("mace:in_out_channel", (1, 4, 2, 2))),
     **{f"interop.{name}": dict(layout=LAYOUT, dtype="f32") for name in
        ("to_cudnn", "to_directml", "to_numpy", "to_onednn", "to_pytorch", "to_xla")},

@@ -166,6 +166,7 @@ class EqualOffsets {
 std::optional<Difference> difference(const Layout& a, const Layout& b) {
   check_same_dims("difference", a, b);
   if (a.empty()) return std::nullopt;
+  if (a.swizzled() || b.swizzled()) return decide_detail::difference_swizzled(a, b);
   Dims index(a.ndims(), 0);
   bool differ = a.offset0() != b.offset0();
   // Where two dims' functions agree at each place value of either, they agree at every index. In row-major order the
@@ -290,6 +291,10 @@ MemoryOrder same_memory_order(const Layout& a, const Layout& b) {
   static constexpr int64_t kMostSorted = int64_t{1} << 22;
   check_same_dims("memory order", a, b);
   if (a.empty()) return {};
+  const bool swizzled = a.swizzled() || b.swizzled();
+  if (swizzled && a == b) return {};
+  if (swizzled && a.elements() > kMostSorted) return {Answer::undecided, {}, {}};
+  if (swizzled) return order_by_sorting(a, b);
   if (auto digits = common_digits(a, b); digits && sort_nested(*digits, &CommonDigit::stride_b, a.dims()) &&
                                          sort_nested(*digits, &CommonDigit::stride_a, a.dims())) {
     return order_of_digits(a, *digits);
@@ -303,7 +308,7 @@ std::optional<NotDense> not_dense(const Layout& layout) {
   NotDense out;
   out.collision = layout.collision();
   if (out.collision) return out;
-  auto digits = common_digits(layout, layout);
+  auto digits = layout.swizzled() ? std::nullopt : common_digits(layout, layout);
   const bool ascending = digits && sort_nested(*digits, &CommonDigit::stride_a, layout.dims());
   std::vector<std::pair<int64_t, int64_t>> runs;  // from and up to; one alone where they ascend
   for_each_run(layout, [&](int64_t offset, int64_t length) {

@@ -38,7 +38,8 @@ struct Difference {
 /// where at most two digits differ, whatever their extents. Further digits, and dims whose extent leaves out some
 /// values of their digits, go through a table of how often each difference of offsets occurs: counting gives up where
 /// that takes over kDecisionSteps steps or has over 2^20 different entries, so that it needs at most 200 MB.
-/// Error{invalid_argument} unless the dims are equal.
+/// Where one is swizzled, all indices are looked at one by one, unless both have the same swizzle: Error{limit} where
+/// kDecisionSteps of them do not differ. Error{invalid_argument} unless the dims are equal.
 std::optional<Difference> difference(const Layout& a, const Layout& b);
 
 /// Whether two layouts over one buffer share an offset, and an index of each that has it. Elements count, padding does
@@ -46,7 +47,7 @@ std::optional<Difference> difference(const Layout& a, const Layout& b);
 /// greatest common divisor of all strides; those whose strides, taken together from the largest down, each exceed what
 /// the smaller ones reach; and two slices of one dense array without blocks, with any step in each dim. Others may be
 /// undecided after `max_steps` steps. A step is a value of a stride that is tried; at most 2^20 states of the search
-/// are kept.
+/// are kept. Where one is swizzled in another way than the other, a step is an element of the one that has fewer.
 struct Overlap {
   Answer answer = Answer::no;
   Dims index_a, index_b;
@@ -58,7 +59,8 @@ Overlap overlap(const Layout& a, const Layout& b, int64_t max_steps = kDecisionS
 /// Whether the elements of two layouts of the same dims follow each other in the same order in memory: a(i) < a(j) if
 /// and only if b(i) < b(j), for all i and j. Gaps between them do not count. Always decided: layouts in which each
 /// stride, of the digits that both layouts have in common, exceeds in size what the smaller ones reach, as in every
-/// tag; and all layouts of up to 2^22 elements. Error{invalid_argument} unless the dims are equal.
+/// tag; and all layouts of up to 2^22 elements, which are all that is decided where swizzled ones differ.
+/// Error{invalid_argument} unless the dims are equal.
 struct MemoryOrder {
   Answer answer = Answer::yes;
   Dims i, j;  // where the answer is no: two indices in another order
@@ -87,5 +89,13 @@ struct NotDense {
 };
 /// Nothing where the layout is dense(). Error{limit} as Layout::collision().
 std::optional<NotDense> not_dense(const Layout& layout);
+
+namespace decide_detail {
+
+/// The same questions about layouts of which one at least is swizzled.
+std::optional<Difference> difference_swizzled(const Layout& a, const Layout& b);
+Overlap overlap_swizzled(const Layout& a, const Layout& b, int64_t max_steps);
+
+}  // namespace decide_detail
 
 }  // namespace relayout

@@ -213,6 +213,7 @@ class OverlapSearch {
 
 Overlap overlap(const Layout& a, const Layout& b, int64_t max_steps) {
   if (a.empty() || b.empty()) return {};
+  if (a.swizzled() || b.swizzled()) return decide_detail::overlap_swizzled(a, b, max_steps);
   return OverlapSearch(a, b, max_steps).run();
 }
 

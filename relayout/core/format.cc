@@ -212,6 +212,10 @@ Layout Format::from_digits(const Dims& dims) const {
 Layout Format::before_views(const Dims& dims) const {
   if (const Format& form = for_dims(dims); &form != this) return form.before_views(dims);
   check_dims(dims);
+  return under_swizzle(dims).with_swizzle(swizzle_);
+}
+
+Layout Format::under_swizzle(const Dims& dims) const {
   if (kind_ == Kind::strides) return from_strides(dims);
   if (packed_ != nullptr) return field_layout(*packed_, *packed_field_, dims, offset0_.value_or(0));
   if (kind_ == Kind::digits) return from_digits(dims);
@@ -293,7 +297,7 @@ ImageExtent Format::image(const Dims& dims) const {
 std::optional<Dims> Format::physical_shape(const Dims& dims) const {
   if (const Format& form = for_dims(dims); &form != this) return form.physical_shape(dims);
   if (kind_ == Kind::strides || kind_ == Kind::digits) return std::nullopt;
-  if (offset0_.value_or(0) != 0 || (align_ && !is_image())) return std::nullopt;
+  if (offset0_.value_or(0) != 0 || (align_ && !is_image()) || !swizzle_.identity()) return std::nullopt;
   check_dims(dims);
   if (is_image()) {
     const ImageExtent extent = image(dims);
@@ -319,7 +323,8 @@ Dims Format::blocked_dims(Dims dims) const {
 Dims Format::dims_from_physical(const Dims& shape) const {
   if (const Format& form = for_array(shape); &form != this) return form.dims_from_physical(shape);
   if (fixed_dims_) return *fixed_dims_;
-  if ((kind_ != Kind::tag && kind_ != Kind::memory_format) || offset0_.value_or(0) != 0 || (align_ && !is_image())) {
+  if ((kind_ != Kind::tag && kind_ != Kind::memory_format) || offset0_.value_or(0) != 0 || (align_ && !is_image()) ||
+      !swizzle_.identity()) {
     throw_shape(text_, shape, "and this layout needs the logical dims besides");
   }
   if (is_image()) {
@@ -359,7 +364,7 @@ std::optional<std::string> Format::generic_tag(int ndims) const {
     if (form == nullptr || form->limit_) return std::nullopt;  // extents decide
     if (form != this) return form->generic_tag(ndims);
   }
-  if (kind_ != Kind::tag || align_ || !views_.empty()) return std::nullopt;
+  if (kind_ != Kind::tag || align_ || !views_.empty() || !swizzle_.identity()) return std::nullopt;
   if (std::ranges::any_of(blocks_, [](const Block& b) { return b.place >= 0 || b.dim < 0; })) return std::nullopt;
   std::string out;
   const Outer outer = outer_for(ndims);

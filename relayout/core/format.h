@@ -14,7 +14,8 @@
 //     notation   = "digits" | "dml" | "mace" | "cute" | "xla" | "tvm" | "cudnn" | ...    (notations/notation.h)
 //     tag        = outer { number letter }
 //     outer      = letter { letter } with at most one "|" (rows | columns of an image)
-//     option     = "pitch=" texels | "align=" elements | "gates:" order "->" order
+//     option     = "pitch=" texels | "align=" elements | "swizzle=" bits "," base "," shift
+//                | "gates:" order "->" order
 //     view       = name "(" [ int { "," int } ] { ":" int { "," int } } ")"       (view_step.h)
 //
 // Letters a..l name dims 0..11. A capital has inner blocks. "x" stands for all other dims. Letters
@@ -114,6 +115,8 @@ class Format {
 
   /// The layout of the buffer, which is bind() without the views. Errors as bind().
   Layout before_views(const Dims& dims) const;
+  /// The exclusive or behind the offsets of the buffer; most formats have none.
+  const Swizzle& swizzle() const { return swizzle_; }
   /// Elements that the buffer must have: the span of before_views().
   int64_t buffer_span(const Dims& dims) const;
 
@@ -122,7 +125,7 @@ class Format {
 
   /// The physical array of these dims, outermost axis first, as .npy files and frameworks see it: nhwc is (N,H,W,C),
   /// nChw16c is (N,C/16,H,W,16), an image (height, pitch, 4). Nothing if the format is no dense array (strides, an
-  /// offset, aligned rows): then the buffer is a flat run of buffer_span() elements.
+  /// offset, aligned rows, a swizzle): then the buffer is a flat run of buffer_span() elements.
   std::optional<Dims> physical_shape(const Dims& dims) const;
 
   /// The layout over a physical array with any strides, in elements, one for each axis of physical_shape(). With
@@ -155,6 +158,7 @@ class Format {
   static constexpr int8_t kRest = -1;
 
   Layout through_views(Layout layout) const;
+  Layout under_swizzle(const Dims& dims) const;
   std::optional<int64_t> aligned_row(int64_t stride) const;
   Layout from_strides(const Dims& dims) const;
   Layout from_digits(const Dims& dims) const;
@@ -185,6 +189,7 @@ class Format {
   std::optional<int64_t> offset0_;
   std::optional<int64_t> pitch_;
   std::optional<int64_t> align_;  // rows begin at multiples of so many elements; of texels in an image
+  Swizzle swizzle_;               // of the whole offset, before the views
   std::optional<Dims> fixed_dims_;
   std::vector<ViewStep> views_;
   std::optional<DimLimit> limit_;
@@ -196,7 +201,8 @@ class Format {
 std::optional<std::string> tag_of(const Layout& layout);
 
 /// The layout as an expression of its digits, which every layout has: "digits:(2,480)|(8,1)(3,160)|(5,32)|(4,8)@7". An
-/// offset0 that bind() would choose itself is left out. Law: parse(digits_expression(l)).bind(l.dims()) == l.
+/// offset0 that bind() would choose itself is left out; a swizzle stands behind it, ";swizzle=3,3,3". Law:
+/// parse(digits_expression(l)).bind(l.dims()) == l.
 std::string digits_expression(const Layout& layout);
 
 /// The domain names of a tag in letters a..l, plain or blocked: "acdb" -> nhwc, ohwi.

@@ -103,6 +103,7 @@ struct Format::Parser {
     for (Format& other : out.others_) {
       other.text_ = out.text_;
       other.offset0_ = out.offset0_;
+      other.swizzle_ = out.swizzle_;
       other.views_ = out.views_;
     }
     return std::move(out);
@@ -124,13 +125,27 @@ struct Format::Parser {
       out.align_ = number(value, end, "align");
       if (*out.align_ < 1) fail(value, "rows are aligned to 1 element or more");
       for (Format& other : out.others_) other.align_ = out.align_;
+    } else if (word.starts_with("swizzle=")) {
+      swizzle(at, value, end);
     } else if (word.starts_with("gates:")) {
       gates(at, value, end);
     } else {
-      fail(at - 1, "after ';' can stand pitch=TEXELS, align=ELEMENTS and gates:ORDER->ORDER");
+      fail(at - 1, "after ';' can stand pitch=TEXELS, align=ELEMENTS, swizzle=BITS,BASE,SHIFT and gates:ORDER->ORDER");
     }
     if (out.pitch_ && out.align_) fail(at, "a pitch says all, so the rows cannot be aligned besides");
     return end;
+  }
+
+  /// "swizzle=3,3,3", whose numbers are from `value` to `end`.
+  void swizzle(std::size_t at, std::size_t value, std::size_t end) {
+    if (out.kind_ == Kind::undef || out.kind_ == Kind::any) fail(at - 1, "a layout without elements has no swizzle");
+    if (out.is_image()) fail(at - 1, "an image is memory of two dimensions, whose offsets have no swizzle");
+    if (!out.swizzle_.identity()) fail(at, "the swizzle can stand only once");
+    try {
+      out.swizzle_ = Swizzle::parse(text.substr(value, end - value));
+    } catch (const Error& error) {
+      fail(value, error.message());
+    }
   }
 
   /// "gates:zrh->rzh", whose orders are from `value` to `end`: memory has the gates in the first order, and index g
@@ -207,6 +222,9 @@ struct Format::Parser {
     const Spelled spelled = notation.read(rest);
     out.notation_ = notation.name;
     out.fixed_dims_ = spelled.dims;
+    out.swizzle_ = spelled.swizzle;
+    if (spelled.offset0 && out.offset0_) fail(end, "the offset stands in front of the layout already");
+    if (spelled.offset0) out.offset0_ = spelled.offset0;
     if (spelled.strides) {
       out.kind_ = Kind::strides;
       out.strides_ = spelled.strides;

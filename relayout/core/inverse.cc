@@ -51,6 +51,7 @@ std::vector<NumberedDigit> numbered_digits(const Layout& layout) {
 
 Layout inverse_layout(const Layout& layout) {
   if (layout.empty()) return Layout::contiguous({0});
+  require_plain(layout, "inverse: the layout that maps offsets back");
   for (int d = 0; d < layout.ndims(); ++d) {
     if (layout.capacity(d) == layout.dim(d)) continue;
     refuse("dim " + std::to_string(d) + " is padded from " + std::to_string(layout.dim(d)) + " to " +

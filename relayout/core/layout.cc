@@ -1,5 +1,5 @@
 // Layout: construction with checked arithmetic, offsets, sizes, predicates, canonical form.
-// The two searches (inverse map, collisions) are in layout_search.cc.
+// The two searches (inverse map, collisions) are in layout_search.cc, what a swizzle adds in layout_swizzled.cc.
 #include "relayout/core/layout.h"
 
 #include <cstdlib>
@@ -110,7 +110,7 @@ Layout Layout::padded_scalar(const Digits& padding, int64_t offset0) {
 
 Layout Layout::as_vector() const {
   const Digits digits = digits_.empty() ? Digits{{1, 0}} : digits_;
-  return from_digits({1}, std::span(&digits, 1), offset0_);
+  return from_digits({1}, std::span(&digits, 1), offset0_).with_swizzle(swizzle_);
 }
 
 void Layout::validate() const {
@@ -173,13 +173,13 @@ void Layout::validate() const {
 
 int64_t Layout::capacity(int d) const {
   int64_t product = 1;
-  for (const Digit& digit : digits(d)) product *= digit.extent;
+  for (const Digit& digit : digits_under_swizzle(d)) product *= digit.extent;
   return product;
 }
 
 int64_t Layout::block(int d) const {
   int64_t product = 1;
-  for (const Digit& digit : digits(d).first(digits(d).size() - 1)) product *= digit.extent;
+  for (const Digit& digit : digits_under_swizzle(d).first(digits_under_swizzle(d).size() - 1)) product *= digit.extent;
   return product;
 }
 
@@ -229,12 +229,13 @@ int64_t Layout::offset(std::span<const int64_t> index) const {
                 "index[" + std::to_string(d) + "]", std::to_string(i), std::to_string(last));
   }
   int64_t sum = offset0_;
-  for (int d = 0; d < ndims(); ++d) sum += dim_offset(d, index[static_cast<std::size_t>(d)]);
-  return sum;
+  for (int d = 0; d < ndims(); ++d) sum += digits_offset(digits_under_swizzle(d), index[static_cast<std::size_t>(d)]);
+  return swizzle_.apply(sum);
 }
 
 std::pair<int64_t, int64_t> Layout::offset_range() const {
   if (empty()) return {offset0_, offset0_ - 1};
+  if (swizzled()) return {low_, high_};
   int64_t low = offset0_, high = offset0_;
   for (const Digit& digit : digits_) {
     const int64_t reach = (digit.extent - 1) * digit.stride;
@@ -246,6 +247,7 @@ std::pair<int64_t, int64_t> Layout::offset_range() const {
 int64_t Layout::span() const { return empty() ? 0 : offset_range().second + 1; }
 
 int64_t Layout::footprint() const {
+  if (swizzled()) refuse_swizzle("oneDNN's size");
   if (empty()) return 0;
   if (ndims() == 0) return padded() ? as_vector().footprint() : 1;
   int64_t blocks = 1, size = 0;
@@ -260,6 +262,7 @@ int64_t Layout::footprint() const {
 bool Layout::dense() const {
   if (empty()) return true;
   if (padded()) return false;
+  if (swizzled()) return high_ - low_ + 1 == elements() && injective();
   Wide size = 1;
   for (int d = 0; d < ndims(); ++d) {
     const auto [low, high] = dim_range(digits(d), dim(d));
@@ -276,7 +279,7 @@ bool Layout::packed() const {
 bool Layout::broadcast() const {
   for (int d = 0; d < ndims(); ++d) {
     int64_t place = 1;
-    for (const Digit& digit : digits(d)) {
+    for (const Digit& digit : digits_under_swizzle(d)) {
       if (digit.stride == 0 && digit.extent > 1 && dim(d) > place) return true;
       place *= digit.extent;
     }
@@ -305,6 +308,7 @@ bool Layout::contiguous_in(MemoryFormat format) const {
   if (empty() && format == MemoryFormat::contiguous) return true;
   if (padded()) return false;
   const Layout simple = empty() ? *this : canonical();
+  if (simple.swizzled()) return false;
   std::optional<int64_t> expected = 1;  // nothing where 64 bits do not hold it, as they may not without elements
   for (int64_t d : order) {
     const auto list = simple.digits(static_cast<int>(d));
@@ -328,10 +332,15 @@ Layout Layout::canonical() const {
   Layout out;
   out.dims_ = dims_;
   out.offset0_ = offset0_;
+  if (swizzled()) {
+    out.swizzle_ = swizzle_;
+    out.low_ = low_;
+    out.high_ = high_;
+  }
   if (ndims() == 0) out.digits_ = digits_;
   for (int d = 0; d < ndims(); ++d) {
     const int first = out.digits_.size();
-    for (const Digit& digit : digits(d)) {
+    for (const Digit& digit : digits_under_swizzle(d)) {
       if (digit.extent == 1) continue;
       if (out.digits_.size() > first && digit.stride == out.digits_.back().stride * out.digits_.back().extent) {
         out.digits_.back().extent *= digit.extent;
@@ -345,26 +354,23 @@ Layout Layout::canonical() const {
   return out;
 }
 
-bool operator==(const Layout& a, const Layout& b) {
-  if (!(a.dims_ == b.dims_)) return false;
-  const Layout x = a.canonical(), y = b.canonical();
-  return x.offset0_ == y.offset0_ && x.first_ == y.first_ && x.digits_ == y.digits_;
-}
-
 TensorDesc::TensorDesc(Layout layout_, DType dtype_) : layout(std::move(layout_)), dtype(dtype_) {
-  const int64_t elements = std::max({layout.span(), layout.footprint(), layout.padded_elements()});
+  const int64_t footprint = layout.swizzled() ? 0 : layout.footprint();
+  const int64_t elements = std::max({layout.span(), footprint, layout.padded_elements()});
   if (bytes_for(dtype, elements)) return;
   const bool scalar = layout.ndims() == 0;
   const std::string of_type = "elements of " + std::string(name(dtype)) + " overflow 64 bits of bytes";
   if (!bytes_for(dtype, layout.padded_elements()))
     throw_too_many("tensor: ", scalar ? Dims{layout.padded_elements()} : layout.padded_dims(), layout.dims(), of_type);
-  const Layout with_digits = scalar ? layout.as_vector() : layout;
+  const Layout with_digits = scalar ? layout.plain().as_vector() : layout.plain();
   throw_too_far("tensor: " + std::to_string(elements) + " " + of_type, layout.dims(), all_digits(with_digits),
                 layout.offset0());
 }
 
 int64_t TensorDesc::span_bytes() const { return *bytes_for(dtype, layout.span()); }
-int64_t TensorDesc::size_bytes() const { return *bytes_for(dtype, layout.footprint()); }
+int64_t TensorDesc::size_bytes() const {
+  return layout.swizzled() ? span_bytes() : *bytes_for(dtype, layout.footprint());
+}
 int64_t TensorDesc::logical_bytes() const { return *bytes_for(dtype, layout.elements()); }
 
 }  // namespace relayout

@@ -14,6 +14,11 @@
 // up to its capacity are *padding*; offsets that no index reaches are *gaps*. A layout is geometry
 // only: no type, no names, no loop order, no contents of the padding.
 //
+// One thing may stand behind the sum: an exclusive or of some bits of the whole offset with others (swizzle.h), as the
+// tiles in a GPU's shared memory have it. Then the layout is *swizzled*, offset(i) = swizzle(offset0 + sum), and
+// plain() is the layout under the exclusive or. A swizzled layout is no sum of digits, so digits(), strides and
+// footprint() are an error for it and not a wrong answer: who can go on asks plain() for them.
+//
 // Laws (tested over whole domains): inverse(offset(i)) reaches i wherever the layout is injective;
 // a == b  <=>  equal dims, capacities and offsets of every index; canonical(l) == l.
 #pragma once
@@ -24,6 +29,7 @@
 
 #include "relayout/core/dtype.h"
 #include "relayout/core/extents.h"
+#include "relayout/core/swizzle.h"
 
 namespace relayout {
 
@@ -74,16 +80,34 @@ class Layout {
   /// with extent 0, whichever is given so. Errors as in strided().
   static Layout from_digits(const Dims& dims, std::span<const Digits> digits, int64_t offset0 = 0);
 
+  /// This layout with its offsets swizzled. Bits of the swizzle that read above all offsets change nothing and are
+  /// dropped, so that a layout too small for its swizzle is a plain one. Errors: invalid_argument where it is swizzled
+  /// already, unless one of both swizzles changes nothing, or both are the same and undo each other; overflow; limit
+  /// where strides are so contrived that the range of the offsets takes seconds to find.
+  Layout with_swizzle(const Swizzle& swizzle) const;
+  const Swizzle& swizzle() const { return swizzle_; }
+  bool swizzled() const { return !swizzle_.identity(); }
+  /// The layout under the exclusive or: the same digits and offset0 without it.
+  Layout plain() const;
+  /// Throws the Error{unsupported} of require_plain() below.
+  [[noreturn]] void refuse_swizzle(std::string_view what) const;
+
   int ndims() const { return dims_.size(); }
   /// Logical extents.
   const Dims& dims() const { return dims_; }
   int64_t dim(int d) const { return dims_[d]; }
-  /// Dim d's digits, innermost first.
+  /// Dim d's digits, innermost first. Error{unsupported} if the layout is swizzled, as for all that strides say.
   std::span<const Digit> digits(int d) const {
+    if (swizzled()) refuse_swizzle("its digits");
+    return digits_under_swizzle(d);
+  }
+  Digits digits_of(int d) const { return Digits(digits(d)); }
+  /// The same of plain(), for who applies the swizzle himself.
+  std::span<const Digit> digits_under_swizzle(int d) const {
     return {digits_.data() + first_[static_cast<std::size_t>(d)],
             static_cast<std::size_t>(first_[static_cast<std::size_t>(d) + 1] - first_[static_cast<std::size_t>(d)])};
   }
-  Digits digits_of(int d) const { return Digits(digits(d)); }
+  /// Of a swizzled layout: what is added under the exclusive or.
   int64_t offset0() const { return offset0_; }
 
   /// Padded extent of dim d: the product of its digit extents.
@@ -111,7 +135,7 @@ class Layout {
   /// Error{invalid_argument} names the dim that is out of range.
   int64_t offset(std::span<const int64_t> index) const;
   int64_t offset(std::initializer_list<int64_t> index) const { return offset(std::span(index.begin(), index.size())); }
-  /// f_d(i): what index i of dim d adds to the offset. No range check.
+  /// f_d(i): what index i of dim d adds to the offset. No range check. Not of a swizzled layout, as digits().
   int64_t dim_offset(int d, int64_t i) const;
 
   /// Finds the index stored at an offset, and sets `index` unless the offset is a gap. If several indices share the
@@ -126,7 +150,7 @@ class Layout {
   int64_t span() const;
   /// oneDNN's get_size() in elements, without offset0: the largest product of a dim's outer count, the extent of its
   /// outermost digit, and that digit's stride. A dim of outer count 1 gives 1. If the largest product is 1, the size is
-  /// the product of all blocks.
+  /// the product of all blocks. Not of a swizzled layout, as digits().
   int64_t footprint() const;
 
   /// Whether no two logical indices share an offset (exact).
@@ -152,17 +176,25 @@ class Layout {
   /// The same layout with the simplest digits: digits of extent 1 are dropped, digits that continue each other are
   /// joined, and a dim with only one index has stride 0.
   Layout canonical() const;
-  /// Same dims, same capacities, same offset for every index.
+  /// Same dims, same capacities, same offset for every index. Cost: a few steps a digit; a step an index where the two
+  /// are swizzled in different ways and may be equal even so, up to Error{limit} as Layout::collision().
   friend bool operator==(const Layout& a, const Layout& b);
 
  private:
   void validate() const;
+  void find_swizzled_range();
 
   Dims dims_;
   std::array<uint8_t, kMaxDims + 1> first_{};
+  Swizzle swizzle_;
   Digits digits_;
   int64_t offset0_ = 0;
+  int64_t low_ = 0, high_ = 0;  // offset_range() of a swizzled layout
 };
+
+/// Error{unsupported} if the layout is swizzled: `what` ("NumPy's strides") cannot say an exclusive or of the offset's
+/// bits. The message also says what can be done.
+void require_plain(const Layout& layout, std::string_view what);
 
 /// A layout and the type of its elements: what reorders, files and exporters exchange.
 struct TensorDesc {
@@ -175,7 +207,7 @@ struct TensorDesc {
 
   /// Bytes a buffer must have (span, rounded up to whole bytes).
   int64_t span_bytes() const;
-  /// oneDNN's get_size(): the footprint in bytes.
+  /// oneDNN's get_size(): the footprint in bytes; the span where the layout is swizzled, which oneDNN does not know.
   int64_t size_bytes() const;
   /// Bytes of the logical elements alone.
   int64_t logical_bytes() const;

@@ -155,9 +155,13 @@ struct InverseSearch {
 
 }  // namespace
 
-std::optional<std::pair<Dims, Dims>> Layout::collision() const { return find_collision(*this, dims_); }
+// An exclusive or maps offsets one to one, so that two indices share an offset where they share one under it.
+std::optional<std::pair<Dims, Dims>> Layout::collision() const {
+  return swizzled() ? plain().collision() : find_collision(*this, dims_);
+}
 
 bool Layout::injective_with_padding() const {
+  if (swizzled()) return plain().injective_with_padding();
   if (ndims() == 0) return !padded() || as_vector().injective_with_padding();
   return empty() || !find_collision(*this, padded_dims());
 }
@@ -165,6 +169,7 @@ bool Layout::injective_with_padding() const {
 Slot Layout::inverse(int64_t offset, Dims* index) const {
   const auto [low, high] = offset_range();
   if (offset < low || offset > high) return Slot::gap;
+  if (swizzled()) return plain().inverse(swizzle_.apply(offset), index);
   if (ndims() == 0) {
     const Slot slot = as_vector().inverse(offset, nullptr);
     if (index && slot != Slot::gap) *index = {};

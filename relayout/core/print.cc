@@ -22,6 +22,7 @@ std::string digit_text(const std::string& letter, int64_t place, int64_t extent,
 }  // namespace
 
 std::string offset_formula(const Layout& layout, std::string_view dim_letters) {
+  if (layout.swizzled()) return layout.swizzle().text() + "(" + offset_formula(layout.plain(), dim_letters) + ")";
   struct Term {
     int64_t stride;
     std::string text;
@@ -51,6 +52,7 @@ std::string offset_formula(const Layout& layout, std::string_view dim_letters) {
 }
 
 std::string digits_text(const Layout& layout, std::string_view dim_letters) {
+  if (layout.swizzled()) return layout.swizzle().text() + " of " + digits_text(layout.plain(), dim_letters);
   std::string out;
   for (int d = 0; d < layout.ndims(); ++d) {
     out += (d ? "  " : "") + letter_of(dim_letters, d) + " = ";

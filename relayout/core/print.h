@@ -10,10 +10,10 @@
 
 namespace relayout {
 
-/// The offset as arithmetic on index letters (one a dim), largest stride first.
+/// The offset as arithmetic on index letters (one a dim), largest stride first; with a swizzle "Sw<3,3,3>(64*m + k)".
 std::string offset_formula(const Layout& layout, std::string_view dim_letters);
 
-/// "n = (2,480)  c = (8,1)(3,160) ...": the digits, innermost first.
+/// "n = (2,480)  c = (8,1)(3,160) ...": the digits, innermost first; with a swizzle "Sw<3,3,3> of m = ...".
 std::string digits_text(const Layout& layout, std::string_view dim_letters);
 
 }  // namespace relayout

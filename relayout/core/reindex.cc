@@ -70,7 +70,7 @@ Layout reindex(const Layout& layout, int d, std::span<const int64_t> places) {
     refuse(which + " has extent " + std::to_string(extent) + ", and " + order + " are not its indices, each once", d,
            order, "0 to " + std::to_string(extent - 1));
   if (extent == 0 || layout.empty()) return layout;
-  const auto simple = layout.canonical().digits_of(d);
+  const auto simple = layout.plain().canonical().digits_of(d);
   const IndexOrder wanted(places.begin(), places.end());
   auto digits = whole_digits(wanted);
   if (!digits) digits = ragged_digits(wanted);

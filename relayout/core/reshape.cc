@@ -78,7 +78,7 @@ Layout merge(const Layout& layout, int first, int last) {
                      std::to_string(layout.capacity(d)) + "; copy it first",
                  std::to_string(d));
     }
-    for (const Digit& digit : layout.digits(d)) {
+    for (const Digit& digit : out.digits[static_cast<std::size_t>(d)]) {
       if (digit.extent != 1 || d == first) digits.push_back(digit);
     }
     const auto next = checked_mul(extent, layout.dim(d));
@@ -240,6 +240,7 @@ std::string merges_and_splits(const Layout& layout, const Dims& want, const std:
 }  // namespace
 
 Layout view(const Layout& layout, const Dims& dims) {
+  if (layout.swizzled()) return under_swizzle(layout, [&](const Layout& plain) { return view(plain, dims); });
   const Dims want = inferred("view", dims, layout.elements());
   if (layout.empty()) return Layout::strided(want, Dims(want.size(), 0), layout.offset0());
   const Layout simple = layout.canonical();
@@ -291,7 +292,7 @@ Viewable viewable(const Layout& layout, const Dims& dims) {
     if (error.code() != ErrorCode::needs_copy) throw;
   }
   const Dims want = inferred("view", dims, layout.elements());
-  const Layout simple = layout.canonical();
+  const Layout simple = layout.plain().canonical();
   // Within a group the copy is row-major. The groups keep the order that their smallest strides have in memory.
   std::vector<std::pair<int64_t, DimGroup>> by_stride;
   for (const DimGroup& group : groups_of(layout, want)) {

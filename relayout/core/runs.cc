@@ -177,12 +177,36 @@ void check_injective(const Layout& layout) {
               "layout", offset, "no two indices at one offset");
 }
 
+/// The runs of a swizzled layout: those under the swizzle, cut into pieces that stay together.
+void visit_swizzled(const Layout& layout, void (*visit_plain)(const Layout&, Visit, void*), Visit visit, void* f) {
+  struct Cutter {
+    const Layout plain;
+    const Swizzle swizzle;
+    Joiner runs;
+    bool more = true;
+  } cutter{layout.plain(), layout.swizzle(), Joiner(visit, f)};
+  const auto cut = [](void* self, int64_t offset, int64_t length, const Dims& first) {
+    auto& [plain, swizzle, runs, more] = *static_cast<Cutter*>(self);
+    const int64_t end = offset + length, run = swizzle.run();
+    for (int64_t at = offset, next = at; at < end && more; at = next) {
+      next = std::min(end, (at / run + 1) * run);
+      Dims index = first;
+      if (at != offset) plain.inverse(at, &index);
+      more = runs.add(swizzle.apply(at), next - at, index);
+    }
+    return more;
+  };
+  visit_plain(cutter.plain, cut, &cutter);
+  if (cutter.more) cutter.runs.flush();
+}
+
 }  // namespace
 
 namespace runs_detail {
 
 void visit_runs(const Layout& layout, Visit visit, void* f) {
   if (layout.empty()) return;
+  if (layout.swizzled()) return visit_swizzled(layout, visit_runs, visit, f);
   Walk walk(layout, Wanted::elements);
   if (!walk.nested()) check_injective(layout);
   Joiner runs(visit, f);
@@ -193,6 +217,7 @@ void visit_runs(const Layout& layout, Visit visit, void* f) {
 
 void visit_padding_runs(const Layout& layout, Visit visit, void* f) {
   if (layout.empty() || !layout.padded()) return;
+  if (layout.swizzled()) return visit_swizzled(layout, visit_padding_runs, visit, f);
   if (layout.ndims() == 0) {
     struct Caller {
       Visit visit;
@@ -226,6 +251,12 @@ std::optional<int64_t> gap_count(const Layout& layout) {
   static constexpr int64_t kMostSteps = int64_t{1} << 28, kMostOffsets = int64_t{1} << 24;
   if (layout.empty()) return 0;
   if (layout.ndims() == 0) return gap_count(layout.as_vector());
+  if (layout.swizzled()) {  // as many offsets are reached as under the swizzle
+    const auto gaps = gap_count(layout.plain());
+    const auto [first, last] = layout.plain().offset_range();
+    const auto range = layout.offset_range();
+    return gaps ? std::optional(*gaps + (range.second - range.first) - (last - first)) : std::nullopt;
+  }
   const auto [low, high] = layout.offset_range();
   const int64_t offsets = high - low + 1;
   const Layout once = without_repeats(layout);

@@ -13,7 +13,7 @@
 // each once: a dim that is repeated by stride 0 is not visited again. Where the strides are nested (each steps over all
 // that the smaller ones reach, as in every tag and every dense array), the runs come in ascending order and each is as
 // long as possible. Of other layouts, such as dims 3,2 with strides 2,3, the order is that of the strides, largest
-// first, and a run may end where the next one goes on.
+// first, and a run may end where the next one goes on. Those of a swizzled layout come in the order under the swizzle.
 //
 // `f` is called as f(offset, length) or as f(offset, length, index): offset and length count elements (of 4-bit types
 // too), and index (a const Dims&) is the logical index at `offset`. Where f returns a bool, false ends the loop.

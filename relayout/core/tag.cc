@@ -213,7 +213,7 @@ std::optional<std::vector<std::pair<int, int64_t>>> blocks_of(std::vector<Placed
 }  // namespace
 
 std::optional<std::string> tag_of(const Layout& layout) {
-  if (layout.offset0() != 0 || layout.ndims() == 0) return std::nullopt;
+  if (layout.offset0() != 0 || layout.ndims() == 0 || layout.swizzled()) return std::nullopt;
   const auto [outer, inner] = deal_digits(layout);
   const auto blocks = blocks_of(inner);
   if (!blocks) return std::nullopt;

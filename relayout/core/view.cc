@@ -95,7 +95,7 @@ Layout sliced(const Layout& layout, int d, int64_t start, int64_t stop, int64_t 
   if (start == 0 && stop == extent && step == 1) return layout;
   // All indices of the slice have the same digits below the step: those of `start`, which add a constant to the offset.
   Digits below, above;
-  const Digits simple = layout.canonical().digits_of(d);
+  const Digits simple = layout.plain().canonical().digits_of(d);
   std::optional<Digits> result;
   int64_t base = 0;
   if (length == 1) {
@@ -249,7 +249,8 @@ Layout unsqueeze(const Layout& layout, int d) {
   LayoutParts out(layout);
   const bool inner = d == layout.ndims() || layout.empty();
   // Any stride is right for one index, so 1 will do where 64 bits do not hold the usual one.
-  const int64_t stride = inner ? 1 : checked_mul(layout.outer_stride(d), layout.digits(d).back().extent).value_or(1);
+  const Digit outer = inner ? Digit{} : out.digits[static_cast<std::size_t>(d)].back();
+  const int64_t stride = inner ? 1 : checked_mul(outer.stride, outer.extent).value_or(1);
   out.insert(d, 1, {{1, stride}});
   return out.layout();
 }

@@ -7,6 +7,9 @@
 //     transpose(nhwc, 1, 3).dims();            // 2, 4, 5, 3
 //     slice(nhwc, 2, 1, 5, 2).dims();          // 2, 3, 2, 4: rows 1 and 3
 //
+// A swizzled layout keeps its swizzle in every view but as_strided(): the exclusive or applies to the whole offset, and
+// a slice or a flip adds to the offset under it.
+//
 // A negative dim number counts from the end, as in NumPy. Law, for each view v with index map m:
 // v.offset(i) == layout.offset(m(i)) for all i.
 #pragma once
@@ -75,7 +78,7 @@ Layout unfold(const Layout& layout, int d, int64_t size, int64_t step);
 Layout diagonal(const Layout& layout, int64_t offset = 0, int d0 = 0, int d1 = 1);
 /// Other dims and strides over the same buffer, whatever this layout's are, as in PyTorch; its offset0 stays where none
 /// is given. The view may name gaps and padding, but nothing behind the layout's span(): Error{invalid_argument}.
-/// PyTorch knows the whole storage and allows what lies in it.
+/// PyTorch knows the whole storage and allows what lies in it. Not of a swizzled layout: Error{unsupported}.
 Layout as_strided(const Layout& layout, const Dims& dims, const Dims& strides, std::optional<int64_t> offset0 = {});
 
 /// PyTorch's view, NumPy's reshape without a copy: `dims` may have one -1, and each new dim gets a single stride. Dims

@@ -8,14 +8,18 @@
 
 namespace relayout {
 
-/// A layout taken apart: dims and each dim's digits.
+/// A layout taken apart: dims, each dim's digits, and the swizzle behind them. An exclusive or applies to the whole
+/// offset, so that every view whose indices are indices of the layout keeps it as it is.
 struct LayoutParts {
   Dims dims;
   std::vector<Digits> digits;
   int64_t offset0 = 0;
+  Swizzle swizzle;
 
-  explicit LayoutParts(const Layout& layout) : dims(layout.dims()), offset0(layout.offset0()) {
-    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  explicit LayoutParts(const Layout& layout)
+      : dims(layout.dims()), offset0(layout.offset0()), swizzle(layout.swizzle()) {
+    const Layout plain = layout.plain();
+    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(plain.digits_of(d));
   }
   void erase(int d) {
     dims.erase(d);
@@ -25,8 +29,14 @@ struct LayoutParts {
     dims.insert(d, extent);
     digits.insert(digits.begin() + d, list);
   }
-  Layout layout() const { return Layout::from_digits(dims, digits, offset0); }
+  Layout layout() const { return Layout::from_digits(dims, digits, offset0).with_swizzle(swizzle); }
 };
+
+/// A view of a swizzled layout, made of the layout under the swizzle.
+template <typename View>
+Layout under_swizzle(const Layout& layout, const View& view) {
+  return view(layout.plain()).with_swizzle(layout.swizzle());
+}
 
 inline int checked_dim(const char* view, int d, int ndims) {
   const int out = d < 0 ? d + ndims : d;

@@ -62,6 +62,8 @@ std::optional<Digits> sum_of(Digits a, Digits b, int64_t length) {
 }  // namespace
 
 Layout unfold(const Layout& layout, int d, int64_t size, int64_t step) {
+  if (layout.swizzled())
+    return under_swizzle(layout, [&](const Layout& plain) { return unfold(plain, d, size, step); });
   d = checked_dim("unfold", d, layout.ndims());
   const int64_t extent = layout.dim(d);
   const std::string what = "unfold: windows of " + std::to_string(size) + " at steps of " + std::to_string(step) +
@@ -90,6 +92,8 @@ Layout unfold(const Layout& layout, int d, int64_t size, int64_t step) {
 }
 
 Layout diagonal(const Layout& layout, int64_t offset, int d0, int d1) {
+  if (layout.swizzled())
+    return under_swizzle(layout, [&](const Layout& plain) { return diagonal(plain, offset, d0, d1); });
   const int rows = checked_dim("diagonal", d0, layout.ndims()), columns = checked_dim("diagonal", d1, layout.ndims());
   if (rows == columns)
     throw Error(ErrorCode::invalid_argument, "diagonal: dim " + std::to_string(rows) + " is given twice", "dim",
@@ -118,6 +122,7 @@ Layout diagonal(const Layout& layout, int64_t offset, int d0, int d1) {
 }
 
 Layout as_strided(const Layout& layout, const Dims& dims, const Dims& strides, std::optional<int64_t> offset0) {
+  require_plain(layout, "as_strided: strides of the caller's");
   const Layout out = Layout::strided(dims, strides, offset0.value_or(layout.offset0()));
   if (!out.empty() && out.span() > layout.span()) {
     throw Error(ErrorCode::invalid_argument,

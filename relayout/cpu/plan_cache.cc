@@ -57,9 +57,15 @@ class Words {
     out[1] = 0;
     out[2] = static_cast<uint64_t>(layout.offset0());
     out += 3;
+    if (layout.swizzled()) {
+      const Swizzle& swizzle = layout.swizzle();
+      const auto byte = [](int value, int at) { return uint64_t{static_cast<uint8_t>(value)} << (8 * at); };
+      out[-3] |= 1 << 16;
+      *out++ = byte(swizzle.bits(), 0) | byte(swizzle.base(), 1) | byte(swizzle.shift(), 2);
+    }
     static_assert(kMaxDims <= 4 + 8);
     for (int d = 0; d < ndims; ++d) {
-      const auto digits = layout.digits(d);
+      const auto digits = layout.digits_under_swizzle(d);
       counts[d < 4 ? 0 : 1] += digits.size() << (d < 4 ? 32 + 8 * d : 8 * (d - 4));
       *out++ = static_cast<uint64_t>(layout.dim(d));
       for (const Digit *digit = digits.data(), *end = digit + digits.size(); digit != end; ++digit) {
@@ -71,7 +77,7 @@ class Words {
   }
 
   // Not cleared, because most of it is never used.
-  uint64_t words_[4 + 2 * (3 + kMaxDims + 2 * kMaxDigits)];
+  uint64_t words_[4 + 2 * (4 + kMaxDims + 2 * kMaxDigits)];
   std::size_t size_;
 };
 

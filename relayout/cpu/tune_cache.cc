@@ -82,11 +82,12 @@ std::string side_text(const TensorDesc& desc, const void* data) {
   std::string out = std::string(name(desc.dtype)) + " " + join(layout.dims(), "x") + " ";
   for (int d = 0; d < layout.ndims(); ++d) {
     std::string digits;
-    for (const Digit& digit : layout.digits(d)) {
+    for (const Digit& digit : layout.digits_under_swizzle(d)) {
       digits += (digits.empty() ? "(" : ";") + std::to_string(digit.extent) + "," + std::to_string(digit.stride);
     }
     out += digits + ")";
   }
+  if (layout.swizzled()) out += " " + layout.swizzle().text();
   return out + " +" + std::to_string(layout.offset0()) + " @" +
          std::to_string(reinterpret_cast<std::uintptr_t>(data) % 64);
 }

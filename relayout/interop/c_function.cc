@@ -104,7 +104,7 @@ std::string comment(const TensorDesc& desc, const std::vector<std::string>& name
 std::string code(const TensorDesc& desc, const Options& options) {
   check_name(options.name);
   const std::vector<std::string> names = checked_names(desc.layout, options.letters);
-  const Layout simple = desc.layout.canonical();
+  const Layout simple = desc.layout.plain().canonical();
   std::string sum, unused;
   for (int d = 0; d < simple.ndims(); ++d) {
     const std::string& name = names[static_cast<std::size_t>(d)];
@@ -115,6 +115,12 @@ std::string code(const TensorDesc& desc, const Options& options) {
   if (simple.offset0() != 0) sum = " + " + std::to_string(simple.offset0()) + sum;
   if (sum.empty()) sum = " + 0";
   sum = sum.starts_with(" + ") ? sum.substr(3) : "-" + sum.substr(3);
+  if (desc.layout.swizzled()) {
+    const Swizzle& s = desc.layout.swizzle();
+    unused += "  const int64_t sum = " + sum + ";\n";
+    sum = "sum ^ (sum >> " + std::to_string(s.source()) + " & " + std::to_string((int64_t{1} << s.bits()) - 1) +
+          ") << " + std::to_string(s.target());
+  }
   return "#include <stdint.h>\n\n" + comment(desc, names) + "static inline int64_t " + options.name + "(" +
          (names.empty() ? "void" : joined(names, "int64_t ", ", ")) + ") {\n" + unused + "  return " + sum + ";\n}";
 }

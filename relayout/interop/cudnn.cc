@@ -96,6 +96,7 @@ DType data_type_of_number(int number) {
 
 TensorDescriptor to_cudnn(const TensorDesc& desc) {
   const Layout& layout = desc.layout;
+  require_plain(layout, "cuDNN's strides");
   TensorDescriptor out;
   out.data_type = data_type_number(desc.dtype);
   if (layout.ndims() > kMaxDimensions)

@@ -24,6 +24,20 @@ std::string tuple_of(const Layout& layout, const std::string& open, const std::s
 std::string extent_text(const Digit& digit) { return std::to_string(digit.extent); }
 std::string stride_text(const Digit& digit) { return std::to_string(digit.stride); }
 
+/// The layout as C++ makes it.
+std::string made(const Layout& layout) {
+  return "cute::make_layout(" + tuple_of(layout, "cute::make_shape", ", ", extent_text) + ", " +
+         tuple_of(layout, "cute::make_stride", ", ", stride_text) + ")";
+}
+
+/// The layout with what a composition adds left out; a negative stride stays, and is refused as in any layout.
+Layout without_offset(const Layout& layout) {
+  const int64_t low = layout.empty() ? layout.offset0() : layout.offset_range().first;
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  return Layout::from_digits(layout.dims(), digits, layout.offset0() - low);
+}
+
 }  // namespace
 
 Layout from_cute(std::string_view text) {
@@ -41,6 +55,10 @@ Layout from_cute(std::string_view text) {
 }
 
 std::string to_cute(const Layout& layout, const TextOptions& options) {
+  if (layout.swizzled()) {
+    const Layout from_start = without_offset(layout.plain());
+    return layout.swizzle().text() + " o " + std::to_string(layout.offset0()) + " o " + to_cute(from_start, options);
+  }
   check_no_padding(layout, "to_cute", options.capacities);
   if (layout.ndims() == 1 && layout.digits(0).size() == 1)
     return extent_text(layout.digits(0)[0]) + ":" + stride_text(layout.digits(0)[0]);
@@ -50,8 +68,13 @@ std::string to_cute(const Layout& layout, const TextOptions& options) {
 std::string code(const TensorDesc& desc) {
   const Layout& layout = desc.layout;
   const std::string text = to_cute(layout);
-  return "const auto layout = cute::make_layout(" + tuple_of(layout, "cute::make_shape", ", ", extent_text) + ", " +
-         tuple_of(layout, "cute::make_stride", ", ", stride_text) + ");  // " + text;
+  if (layout.swizzled()) {
+    const Swizzle& s = layout.swizzle();
+    return "const auto layout = cute::make_composed_layout(cute::Swizzle<" + std::to_string(s.bits()) + ", " +
+           std::to_string(s.base()) + ", " + std::to_string(s.shift()) + ">{}, " + std::to_string(layout.offset0()) +
+           ", " + made(without_offset(layout.plain())) + ");  // " + text;
+  }
+  return "const auto layout = " + made(layout) + ";  // " + text;
 }
 
 void refuse(const std::string& operation, const std::string& why, const std::string& field, const std::string& value,
@@ -60,6 +83,7 @@ void refuse(const std::string& operation, const std::string& why, const std::str
 }
 
 void check_no_padding(const Layout& layout, const std::string& operation, bool capacities) {
+  require_plain(layout, "cute: " + operation);
   // Before the offset, which such a stride brings with it.
   const Layout simple = layout.canonical();
   for (int d = 0; d < simple.ndims() && !layout.empty(); ++d) {

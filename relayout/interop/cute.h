@@ -13,6 +13,8 @@
 // Each function below says which dims its result has. Where CuTe's result is a mode of modes, the dim has their digits
 // one after the other: one level of parentheses is lost, and the function of i is the same.
 //
+// A swizzled layout has text and code, with its offset; the algebra takes none: Error{unsupported}.
+//
 // CuTe has no padding and no offset, so that every function here takes layouts with neither: Error{unsupported} names
 // the dim with its extent and capacity, or the offset. Layouts have at least one element for the algebra, and no
 // element at a negative offset. Other errors: limit (a result of over 12 dims or 48 digits), overflow (of 63 bits).
@@ -31,9 +33,10 @@
 namespace relayout::cute {
 
 /// Reads CuTe's text: "(4,8):(8,1)", "((8,3),4):((1,32),8)", a shape alone (leftmost innermost), static integers (_8).
-/// Each top-level mode is a dim; modes inside it are flattened to its digits. Errors: parse (with a caret; swizzles,
-/// strides along a basis and compositions are named; a negative stride, whose elements would lie before the pointer;
-/// what does not fit 64 bits), overflow.
+/// "Sw<3,3,3> o 0 o (8,64):(64,1)" is a swizzled layout, CuTe's ComposedLayout.
+/// Each top-level mode is a dim; modes inside it are flattened to its digits. Errors: parse (with a caret; strides
+/// along a basis and compositions are named; a negative stride, whose elements would lie before the pointer; what does
+/// not fit 64 bits), overflow.
 Layout from_cute(std::string_view text);
 
 struct TextOptions {
@@ -45,8 +48,8 @@ struct TextOptions {
 std::string to_cute(const Layout& layout, const TextOptions& options = {});
 
 /// A line of C++: const auto layout = cute::make_layout(cute::make_shape(...), cute::make_stride(...)), of dynamic
-/// integers, and the text in a comment. Type and pointer are those of the tensor that is made with it. Errors as
-/// to_cute().
+/// integers, and the text in a comment; cute::make_composed_layout(...) with a swizzle. Type and pointer are those of
+/// the tensor that is made with it. Errors as to_cute().
 std::string code(const TensorDesc& desc);
 
 /// L(i), as above, for any i >= 0.

@@ -51,12 +51,28 @@ TEST(Cute, TextRefusals) {
                  "offset 7, and CuTe's begin at 0: add it to the pointer");
   expect_message([&] { from_cute("(4,2):(1,-4)"); },
                  "dim 1 has the stride -4: the elements would begin 4 before the pointer");
-  expect_message([&] { from_cute("Sw<3,4,3> o S<3,4,3> o 0 o (8,8):(8,1)"); }, "swizzle");
+  expect_message([&] { from_cute("Sw<3,4,3> o S<3,4,3> o 0 o (8,8):(8,1)"); }, "offset");
+  const Layout tile = from_cute("Sw<3,3,3> o 0 o (8,64):(64,1)");
+  expect_message([&] { cute::coalesce(tile); }, "Sw<3,3,3>, an exclusive or of bits of the offset");
   expect_message([&] { from_cute("8:1@3"); }, "has '@' behind the strides");
   expect_message([&] { from_cute("8:1.flip(0)"); }, "has '.' behind");
   expect_message([&] { from_cute("(8,4):(1@0,1@1)"); }, "coordinates");
   expect_message([&] { from_cute("(8,4):(1)"); }, "different forms");
   expect_message([&] { from_cute("(4611686018427387904,4)"); }, "does not fit 64 bits");
+}
+
+TEST(Cute, SwizzledText) {
+  const Layout tile = Layout::contiguous({8, 64}).with_swizzle(Swizzle::make(3, 3, 3));
+  EXPECT_EQ(to_cute(tile), "Sw<3,3,3> o 0 o (8,64):(64,1)");
+  EXPECT_EQ(from_cute(to_cute(tile)), tile);
+  const Layout part = slice(tile, 0, 3, 8);
+  EXPECT_EQ(to_cute(part), "Sw<3,3,3> o 192 o (5,64):(64,1)");
+  EXPECT_EQ(from_cute(to_cute(part)), part);
+  EXPECT_EQ(cute::code({part, DType::f16}),
+            "const auto layout = cute::make_composed_layout(cute::Swizzle<3, 3, 3>{}, 192, "
+            "cute::make_layout(cute::make_shape(5, 64), cute::make_stride(64, 1)));  "
+            "// Sw<3,3,3> o 192 o (5,64):(64,1)");
+  expect_message([&] { to_cute(flip(tile, 0)); }, "stride -64");
 }
 
 TEST(Cute, Code) {

@@ -203,6 +203,7 @@ std::optional<std::string> helper_warning(const BufferSize& size) {
 
 BufferTensor to_directml(const TensorDesc& desc, const Options& options) {
   const Layout& layout = desc.layout;
+  require_plain(layout, "DirectML's strides");
   BufferTensor out;
   out.type = data_type(desc.dtype);
   out.flags = options.flags;

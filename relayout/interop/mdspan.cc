@@ -59,6 +59,13 @@ std::pair<int64_t, bool> without_repeats(const Layout& canonical) {
 
 Properties properties_of(const Layout& layout) {
   Properties out;
+  if (layout.swizzled()) {
+    out.strides = Dims(layout.ndims(), 0);
+    out.required_span_size = layout.span();
+    out.is_unique = layout.injective();
+    out.is_exhaustive = layout.dense() && layout.offset_range().first == 0;
+    return out;
+  }
   const Layout canonical = layout.canonical();
   out.is_strided = true;
   for (int d = 0; d < layout.ndims(); ++d) {

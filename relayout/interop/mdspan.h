@@ -104,8 +104,10 @@ class MdspanLayout::mapping {
   operator()(Indices... indices) const {
     int64_t offset = layout().offset0();
     [[maybe_unused]] int dim = 0;
-    ((offset += layout().dim_offset(dim++, static_cast<int64_t>(static_cast<index_type>(indices)))), ...);
-    return static_cast<index_type>(offset);
+    ((offset +=
+      digits_offset(layout().digits_under_swizzle(dim++), static_cast<int64_t>(static_cast<index_type>(indices)))),
+     ...);
+    return static_cast<index_type>(layout().swizzle().apply(offset));
   }
 
   static constexpr bool is_always_unique() noexcept { return false; }
@@ -114,7 +116,7 @@ class MdspanLayout::mapping {
   /// Layout::injective().
   bool is_unique() const noexcept { return shared_->properties.is_unique; }
   /// Whether every offset below required_span_size() is reached. False where that is not known: of layouts in which
-  /// dims overlap, other than by a stride of 0.
+  /// dims overlap, other than by a stride of 0, and of swizzled layouts that repeat or pad.
   bool is_exhaustive() const noexcept { return shared_->properties.is_exhaustive; }
   /// Whether each dim has one stride. With it the offset of index (0, 0, ...) is layout().offset0().
   bool is_strided() const noexcept { return shared_->properties.is_strided; }

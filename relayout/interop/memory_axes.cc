@@ -21,6 +21,11 @@ std::vector<MemoryAxis> memory_axes(const Layout& layout) {
 }
 
 std::optional<NotFilled> not_filled(const Layout& layout) {
+  if (layout.swizzled()) {
+    const std::string swizzle = layout.swizzle().text();
+    return NotFilled{"the layout ends in " + swizzle + ", an exclusive or of bits of the offset", "swizzle", swizzle,
+                     "none"};
+  }
   const std::vector<MemoryAxis> axes = memory_axes(layout);
   // Before the offset, which such a stride brings with it.
   if (!layout.empty() && !axes.empty() && axes.back().stride < 0) {

@@ -73,6 +73,7 @@ std::optional<BlockedDesc> fields_of(const Layout& layout) {
 }
 
 void check_strides(const Layout& layout) {
+  require_plain(layout, "oneDNN's strides and blocks");
   if (layout.empty()) return;  // no stride is walked along
   for (int d = 0; d < layout.ndims(); ++d) {
     const Digit outer = layout.digits(d).back();

@@ -15,6 +15,7 @@
 #include "relayout/interop/numpy.h"
 #include "relayout/interop/onednn.h"
 #include "relayout/interop/pytorch.h"
+#include "relayout/interop/triton.h"
 #include "relayout/interop/tvm.h"
 #include "relayout/interop/xla.h"
 
@@ -55,6 +56,7 @@ constexpr System kSystems[] = {
     {"numpy", nameless<numpy::code>},
     {"onednn", nameless<onednn::code>},
     {"pytorch", nameless<pytorch::code>},
+    {"triton", nameless<triton::code>},
     {"tvm", tvm_code},
     {"xla", nameless<xla::code>},
 };

@@ -31,6 +31,7 @@ Dims one_stride_a_dim(const Layout& layout, std::string_view system) {
                 std::string(system) + " has no padding: the scalar stands in " + elements + " elements", "padding",
                 elements, "1");
   }
+  require_plain(layout, "strides of " + std::string(system));
   const Layout simple = layout.canonical();
   Dims out;
   for (int d = 0; d < layout.ndims(); ++d) {

@@ -124,6 +124,7 @@ std::string to_tvm(const Layout& layout, std::string_view letters) {
 }
 
 std::string buffer(const TensorDesc& desc) {
+  require_plain(desc.layout, "strides of TVM");
   const Layout simple = desc.layout.canonical();
   Dims strides;
   for (int d = 0; d < simple.ndims(); ++d) {

@@ -28,11 +28,12 @@ std::optional<int64_t> to_bytes(int64_t elements, DType dtype) {
   return elements % 2 == 0 ? std::optional(elements / 2) : std::nullopt;
 }
 
-/// The layout of the part where the loops in `tails` are at their last turn; its smallest offset becomes 0.
+/// The layout of the part where the loops in `tails` are at their last turn; its smallest offset becomes 0. A swizzled
+/// part keeps its offset, because that decides about the bits that are read.
 Layout part_layout(const Layout& layout, const CutChoice& candidate, uint32_t tails) {
   Dims dims = layout.dims();
   std::vector<Digits> digits;
-  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  for (int d = 0; d < layout.ndims(); ++d) digits.emplace_back(layout.digits_under_swizzle(d));
   for (std::size_t k = 0; k < candidate.cuts.size(); ++k) {
     const Cut& cut = candidate.cuts[k];
     const int bit = candidate.step.loops[k].tail_bit;
@@ -41,6 +42,7 @@ Layout part_layout(const Layout& layout, const CutChoice& candidate, uint32_t ta
     digits[static_cast<std::size_t>(cut.dim)].back().extent =
         ceil_div(first > 0 ? layout.capacity(cut.dim) - first : cut.step, layout.block(cut.dim));
   }
+  if (layout.swizzled()) return Layout::from_digits(dims, digits, layout.offset0()).with_swizzle(layout.swizzle());
   int64_t lowest = 0;
   for (const Digits& dim : digits) {
     for (const Digit& digit : dim) lowest += std::min<int64_t>(0, (digit.extent - 1) * digit.stride);
@@ -89,10 +91,13 @@ class Stager {
     const uint32_t mask = attributes_.masks();
     for (int d = 0; d < src_.layout.ndims(); ++d) {
       const int64_t a = src_.layout.block(d), b = dst_.layout.block(d), extent = src_.layout.dim(d);
-      const auto step = checked_mul(a / std::gcd(a, b), b);
+      auto step = checked_mul(a / std::gcd(a, b), b);
+      // Parts of a swizzled layout are alike where they lie whole periods of the swizzle apart.
+      while (step && *step < extent && !(whole_periods(src_.layout, d, *step) && whole_periods(dst_.layout, d, *step)))
+        step = checked_mul(*step, 2);
       // A dim whose indices have attribute values of their own is not cut, as the indices of a part start at 0.
       if (!step || *step >= extent || (mask >> d & 1)) continue;
-      if (src_.layout.outer_stride(d) <= 0 || dst_.layout.outer_stride(d) <= 0) continue;
+      if (step_of(src_.layout, d, *step) <= 0 || step_of(dst_.layout, d, *step) <= 0) continue;
       out.push_back({d, *step, ceil_div(extent, *step)});
     }
     std::ranges::stable_sort(out, std::ranges::greater(), [&](const Cut& cut) { return src_stride(cut); });
@@ -118,8 +123,9 @@ class Stager {
       out.src_bytes = std::max(out.src_bytes, TensorDesc(part_layout(src_.layout, out, k), src_.dtype).span_bytes());
       dst_bytes = std::max(dst_bytes, TensorDesc(part_layout(dst_.layout, out, k), dst_.dtype).span_bytes());
     }
-    const auto src_offset = to_bytes(src_.layout.offset_range().first, src_.dtype);
-    const auto dst_offset = to_bytes(dst_.layout.offset_range().first, dst_.dtype);
+    const auto first = [](const Layout& layout) { return layout.swizzled() ? 0 : layout.offset_range().first; };
+    const auto src_offset = to_bytes(first(src_.layout), src_.dtype);
+    const auto dst_offset = to_bytes(first(dst_.layout), dst_.dtype);
     if (!src_offset || !dst_offset) return std::nullopt;
     out.step.src_offset = *src_offset;
     out.step.dst_offset = *dst_offset;
@@ -162,12 +168,15 @@ class Stager {
   }
 
  private:
-  int64_t src_stride(const Cut& cut) const {
-    return cut.step / src_.layout.block(cut.dim) * src_.layout.outer_stride(cut.dim);
+  /// By how much a step of so many indices, which are whole blocks, moves the offset under a swizzle.
+  static int64_t step_of(const Layout& layout, int d, int64_t indices) {
+    return indices / layout.block(d) * layout.digits_under_swizzle(d).back().stride;
   }
-  int64_t dst_stride(const Cut& cut) const {
-    return cut.step / dst_.layout.block(cut.dim) * dst_.layout.outer_stride(cut.dim);
+  static bool whole_periods(const Layout& layout, int d, int64_t indices) {
+    return !layout.swizzled() || step_of(layout, d, indices) % layout.swizzle().period() == 0;
   }
+  int64_t src_stride(const Cut& cut) const { return step_of(src_.layout, cut.dim, cut.step); }
+  int64_t dst_stride(const Cut& cut) const { return step_of(dst_.layout, cut.dim, cut.step); }
 
   TensorDesc src_, dst_;
   const Attributes& attributes_;

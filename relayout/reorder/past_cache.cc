@@ -29,7 +29,7 @@ bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
     int64_t places[2 * kMaxDigits], count = 0;
     for (const Layout* side : {&src, &dst}) {
       int64_t place = 1;
-      for (const Digit& digit : side->digits(d)) {
+      for (const Digit& digit : side->digits_under_swizzle(d)) {
         if (place > dst.dim(d) / std::max<int64_t>(1, digit.extent)) break;
         place *= digit.extent;
         if (dst.dim(d) % place != 0) return false;
@@ -68,7 +68,7 @@ bool by_permuted_lines(const BoxPlan& box) {
 bool apart_by_lines(const TensorDesc& dst) {
   const int64_t unit = units(dst.dtype), line = bits(dst.dtype) < 8 ? 2 * kCacheLine : kCacheLine;
   for (int d = 0; d < dst.layout.ndims(); ++d) {
-    for (const Digit& digit : dst.layout.digits(d)) {
+    for (const Digit& digit : dst.layout.digits_under_swizzle(d)) {
       if (digit.extent == 1) continue;  // nothing steps along it, and its stride may be any number
       const int64_t apart = std::abs(digit.stride) * unit;
       if (apart >= line && apart % line != 0) return false;
@@ -78,6 +78,7 @@ bool apart_by_lines(const TensorDesc& dst) {
 }
 
 bool without_gaps(const Layout& layout) {
+  if (layout.swizzled()) return layout.packed();
   int64_t next = 1;
   for (int64_t before = 0; before != next;) {
     before = next;

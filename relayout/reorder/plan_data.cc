@@ -44,9 +44,11 @@ void check_injective(const Layout& layout, const Attributes& attributes) {
   if (const auto pair = layout.collision()) refuse(pair->first, pair->second, layout.offset(pair->first));
   if (!padding_written) return;
   // The padding collides: name two indices of the layout in which it counts as elements.
+  const Layout plain = layout.plain();
   std::vector<Digits> digits;
-  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
-  const Layout whole = Layout::from_digits(layout.padded_dims(), digits, layout.offset0());
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(plain.digits_of(d));
+  const Layout whole =
+      Layout::from_digits(layout.padded_dims(), digits, layout.offset0()).with_swizzle(layout.swizzle());
   if (const auto pair = whole.collision()) refuse(pair->first, pair->second, whole.offset(pair->first));
 }
 
@@ -157,7 +159,7 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
   // their lines are made by byte permutations (`fits`), and for these the limit of make() decided, which is no higher.
   if (tuning.stream == Tuning::Stream::by_size)
     stream_limit_ = bytes_ > limit ? limit : eighth * (even ? from.lines : from.runs);
-  if (streams_ && !even) {
+  if (streams_ && !even && !swizzled()) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_steps_, planner, tables_);
     // Tiles take time, but save reading the destination's lines. Where that gains nothing, each box is moved by itself,
     // through the cache.
@@ -193,7 +195,7 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
 Dims PlanData::moved_dims(bool past_source) const {
   Dims moved = src_.layout.dims();
   const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
-  if (converts_ || packed || attributes_.padding.kind != Padding::Kind::value) return moved;
+  if (converts_ || packed || swizzled() || attributes_.padding.kind != Padding::Kind::value) return moved;
   for (int d = 0; d < moved.size(); ++d) {
     const int64_t capacity = dst_.layout.capacity(d), extent = moved[d];
     const int64_t most = past_source ? capacity : std::min(src_.layout.capacity(d), capacity);

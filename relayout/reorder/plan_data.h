@@ -87,6 +87,7 @@ class PlanData {
   BoxPlanner planner(const BlockRules& rules) const;
   /// The boxes of all indices from `begin` to `end`, simplified, with offsets in units.
   std::vector<Box> refined(const Dims& begin, const Dims& end);
+  bool swizzled() const { return src_.layout.swizzled() || dst_.layout.swizzled(); }
   bool fills_padding() const { return attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded(); }
   /// Whether both sides together take more than so many eighths of the last level.
   bool exceeds(int64_t eighths, const Machine& machine) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
@@ -214,17 +215,25 @@ void for_each_index(const Dims& extents, F f) {
 }
 
 /// The offset of an index, which may also be one of padding: takes each dim's index apart digit by digit, innermost
-/// first.
+/// first. Then the swizzle flips each bit of a field whose bit of the other field is set.
 int64_t offset_of(const Layout& layout, const Dims& index) {
   int64_t offset = layout.offset0();
   for (int d = 0; d < layout.ndims(); ++d) {
     int64_t rest = index[d];
-    for (const Digit& digit : layout.digits(d)) {
+    for (const Digit& digit : layout.digits_under_swizzle(d)) {
       offset += rest % digit.extent * digit.stride;
       rest /= digit.extent;
     }
   }
-  return offset;
+  const Swizzle& swizzle = layout.swizzle();
+  int64_t flipped = offset;
+  for (int bit = 0; bit < swizzle.bits(); ++bit) {
+    const int low = swizzle.base() + bit, high = low + std::abs(swizzle.shift());
+    const int from = swizzle.shift() > 0 ? high : low, into = swizzle.shift() > 0 ? low : high;
+    if (offset / (int64_t{1} << from) % 2 == 1)
+      flipped += flipped / (int64_t{1} << into) % 2 == 0 ? int64_t{1} << into : -(int64_t{1} << into);
+  }
+  return flipped;
 }
 
 /// The bits of element `offset`.

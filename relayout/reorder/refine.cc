@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "relayout/reorder/refine_dim.h"
+#include "relayout/reorder/swizzled_boxes.h"
 
 namespace relayout {
 namespace {
@@ -34,6 +35,15 @@ void bound_boxes(std::vector<DimRefiner>& dims, const Tables& tables) {
 
 std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, const AttributeSteps& attributes,
                         const Dims& begin, const Dims& end, Tables& tables) {
+  if (src_layout.swizzled() || dst_layout.swizzled()) {
+    auto boxes = refine(src_layout.plain(), dst_layout.plain(), attributes, begin, end, tables);
+    for (const Operand side : {kSrc, kDst}) {
+      const Swizzle& swizzle = (side == kSrc ? src_layout : dst_layout).swizzle();
+      const std::size_t most = kMaxBoxes / std::max<std::size_t>(1, boxes.size());
+      boxes = swizzled(std::move(boxes), side, swizzle, {std::max<std::size_t>(1, most), kMaxTableEntries}, tables);
+    }
+    return boxes;
+  }
   const auto ndims = static_cast<std::size_t>(begin.size());
   for (int d = 0; d < begin.size(); ++d) {
     if (begin[d] >= end[d]) return {};

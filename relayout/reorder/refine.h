@@ -34,10 +34,10 @@ inline AttributeSteps no_attributes(int ndims) {
   return out;
 }
 
-/// The boxes that cover the indices begin..end-1 of every dim. `attributes` has a step for each dim. Tables are
-/// appended to `tables`. Boxes are not simplified. Cost: the product over dims of the number of non-zero digits of the
-/// range, at most kMaxBoxes; a table takes min(lcm, extent) / gcd entries of 24 bytes. Error{limit} where all of
-/// `tables` would take over kMaxTableBytes.
+/// The boxes that cover the indices begin..end-1 of every dim; those of swizzled layouts are in swizzled_boxes.h.
+/// `attributes` has a step for each dim. Tables are appended to `tables`. Boxes are not simplified. Cost: the product
+/// over dims of the number of non-zero digits of the range, at most kMaxBoxes; a table takes min(lcm, extent) / gcd
+/// entries of 24 bytes. Error{limit} where all of `tables` would take over kMaxTableBytes.
 std::vector<Box> refine(const Layout& src, const Layout& dst, const AttributeSteps& attributes, const Dims& begin,
                         const Dims& end, Tables& tables);
 

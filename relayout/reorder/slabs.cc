@@ -14,7 +14,7 @@ namespace {
 
 /// How many indices of dim d one block has: the capacity without the outermost digit.
 int64_t block_of(const Layout& layout, int d) {
-  const int64_t outer = layout.digits(d).back().extent;
+  const int64_t outer = layout.digits_under_swizzle(d).back().extent;
   return outer == 0 ? 1 : layout.capacity(d) / outer;
 }
 
@@ -59,7 +59,7 @@ double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t gran
   std::vector<SlabDigit> slab_digits;
   double range = item;
   for (int d = 0; d < slab_dims.size(); ++d) {
-    const auto digits = desc.layout.digits(d);
+    const auto digits = desc.layout.digits_under_swizzle(d);
     for (std::size_t k = 0; k < digits.size(); ++k) {
       const int64_t extent =
           k + 1 < digits.size() ? digits[k].extent : ceil_div(slab_dims[d], block_of(desc.layout, d));

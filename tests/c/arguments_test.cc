@@ -41,6 +41,7 @@ TEST(CArguments, NullIsAnErrorEverywhere) {
       relayout_desc_digits(good, 0, nullptr, 0, nullptr),
       relayout_desc_elements(nullptr, &number),
       relayout_desc_offset0(good, nullptr),
+      relayout_desc_swizzle(good, nullptr, nullptr, nullptr),
       relayout_desc_span_bytes(nullptr, nullptr),
       relayout_desc_offset(good, nullptr, 2, &number),
       relayout_desc_index(good, 0, nullptr, 2, nullptr),

@@ -80,6 +80,24 @@ TEST(CDesc, OffsetsAndIndicesAreInverse) {
   EXPECT_EQ(offset, 408) << "a failure leaves results alone";
 }
 
+TEST(CDesc, Swizzles) {
+  const Desc tile("ab;swizzle=3,4,3", {8, 128}, RELAYOUT_F16);
+  int32_t bits = 0, base = 0, shift = 0, count = 0;
+  ASSERT_EQ(relayout_desc_swizzle(tile, &bits, &base, &shift), RELAYOUT_OK);
+  EXPECT_EQ((std::array{bits, base, shift}), (std::array{3, 4, 3}));
+  EXPECT_EQ(relayout_desc_digits(tile, 0, nullptr, 0, &count), RELAYOUT_UNSUPPORTED);
+  std::array<int64_t, 2> strides{};
+  EXPECT_EQ(relayout_desc_strides(tile, strides.data(), 2, nullptr), RELAYOUT_UNSUPPORTED);
+  EXPECT_NE(std::string(relayout_error_message()).find("Sw<3,4,3>"), std::string::npos);
+  const std::array<int64_t, 2> index{1, 0};
+  int64_t offset = 0;
+  ASSERT_EQ(relayout_desc_offset(tile, index.data(), 2, &offset), RELAYOUT_OK);
+  EXPECT_EQ(offset, 128 ^ 16);
+  const Desc plain("ab", {8, 128}, RELAYOUT_F16);
+  ASSERT_EQ(relayout_desc_swizzle(plain, &bits, &base, &shift), RELAYOUT_OK);
+  EXPECT_EQ((std::array{bits, base, shift}), (std::array{0, 0, 0}));
+}
+
 TEST(CDesc, ViewsAndStrides) {
   const Desc desc("nchw", {2, 16, 5, 4}, RELAYOUT_F32);
   relayout_desc* view = nullptr;

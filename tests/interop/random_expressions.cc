@@ -313,6 +313,25 @@ Expression gates(Random& random) {
   return {"", tag + ";gates:" + (order.size() == 3 ? "abc" : "abcd") + "->" + order, dims};
 }
 
+/// Tiles whose offsets end in an exclusive or, in CuTe's notation and as an option of the others.
+Expression swizzled(Random& random) {
+  const int64_t bits = random.pick(1, 3), base = random.pick(0, 4);
+  const int64_t shift = (bits + random.pick(0, 2)) * (random.one_in(3) ? -1 : 1);
+  const std::string numbers = std::to_string(bits) + "," + std::to_string(base) + "," + std::to_string(shift);
+  if (random.one_in(2)) {
+    Expression out = random.one_in(2) ? digits(random) : blocked_tag(random);
+    out.text += ";swizzle=" + numbers;
+    return out;
+  }
+  const int64_t rows = int64_t{1} << random.pick(0, 5), columns = int64_t{1} << random.pick(0, 5);
+  const std::string blank = random.one_in(2) ? " " : "";
+  return {"",
+          "cute:Sw<" + numbers + ">" + blank + "o" + blank + std::to_string(random.one_in(2) ? 0 : random.pick(0, 99)) +
+              blank + "o" + blank + "(" + std::to_string(rows) + "," + std::to_string(columns) + "):(" +
+              std::to_string(columns) + ",1)",
+          {rows, columns}};
+}
+
 struct Kind {
   std::string_view name;
   Expression (*make)(Random& random);
@@ -333,7 +352,8 @@ constexpr Kind kKinds[] = {{"plain tag", plain_tag},
                            {"scales", scales},
                            {"numbers", with_numbers},
                            {"digits", digits},
-                           {"gates", gates}};
+                           {"gates", gates},
+                           {"swizzled", swizzled}};
 
 /// Whether the expression has a layout.
 bool binds(const Expression& expression) {

@@ -72,6 +72,7 @@ TEST(RoundTrips, DigitsOfEveryKind) {
 
 /// A layout whose dims have one stride each, and no padding.
 bool strided(const Layout& layout) {
+  if (layout.swizzled()) return false;
   const Layout simple = layout.canonical();
   for (int d = 0; d < layout.ndims(); ++d) {
     if (simple.digits(d).size() != 1 || layout.capacity(d) != layout.dim(d)) return false;
@@ -80,6 +81,7 @@ bool strided(const Layout& layout) {
 }
 
 bool strides_from(const Layout& layout, int64_t least) {
+  if (layout.swizzled()) return false;
   const Layout simple = layout.canonical();
   for (int d = 0; d < layout.ndims(); ++d) {
     if (layout.dim(d) > 1 && simple.outer_stride(d) < least) return false;
@@ -98,10 +100,16 @@ bool directml_has(const TensorDesc& desc) {
          std::ranges::find(directml::types(), desc.dtype, &directml::TypeName::dtype) != directml::types().end();
 }
 bool cute_has(const TensorDesc& desc) {
-  return desc.layout.padded_dims() == desc.layout.dims() && desc.layout.offset0() == 0;
+  const Layout under = desc.layout.plain().canonical();
+  for (int d = 0; d < under.ndims(); ++d) {  // CuTe's pointer stands at the first element; an offset leads there alone
+    if (desc.layout.swizzled() && std::ranges::any_of(under.digits(d), [](const Digit& k) { return k.stride < 0; }))
+      return false;
+  }
+  return desc.layout.padded_dims() == desc.layout.dims() && (desc.layout.offset0() == 0 || desc.layout.swizzled());
 }
 /// Every layout without gaps that begins at offset 0.
 bool xla_has(const TensorDesc& desc) {
+  if (desc.layout.swizzled()) return false;
   return !desc.layout.empty() && desc.layout.packed() && desc.layout.offset0() == 0 && strides_from(desc.layout, 1);
 }
 
@@ -117,7 +125,7 @@ constexpr Expected kExpected[] = {
     {"pytorch", 250, 100, pytorch_has}, {"directml", 200, 100, directml_has}, {"dlpack", 250, 100, numpy_has},
     {"onednn", 250, 50, nullptr},       {"cute", 250, 100, cute_has},         {"xla", 250, 100, xla_has},
     {"tvm", 200, 100, nullptr},         {"cudnn", 150, 100, nullptr},         {"mace", 10, 100, nullptr},
-    {"mdspan", 200, 100, nullptr},
+    {"mdspan", 200, 100, nullptr},      {"triton", 40, 100, nullptr},
 };
 
 TEST(RoundTrips, EverySystem) {
@@ -166,7 +174,7 @@ TEST(RoundTrips, Spellings) {
     const auto [said, refused] = counts[system];
     std::printf("%-9s said %6lld, refused %6lld\n", std::string(system).c_str(), static_cast<long long>(said),
                 static_cast<long long>(refused));
-    EXPECT_GE(said * 1000, cases() * (system == "mace" ? 1 : 100)) << system;
+    EXPECT_GE(said * 1000, cases() * (system == "mace" ? 1 : system == "triton" ? 40 : 100)) << system;
     const bool says_all = system == "c" || system == "mdspan";
     EXPECT_GE(refused * 1000, says_all ? 0 : cases() * 50) << system;
   }

@@ -14,6 +14,7 @@
 #include "relayout/interop/numpy.h"
 #include "relayout/interop/onednn.h"
 #include "relayout/interop/pytorch.h"
+#include "relayout/interop/triton.h"
 #include "relayout/interop/tvm.h"
 #include "relayout/interop/xla.h"
 #include "tests/support/mdspan.h"
@@ -68,6 +69,10 @@ TensorDesc through_onednn(const TensorDesc& desc) { return onednn::from_onednn(o
 TensorDesc through_cute(const TensorDesc& desc) { return {cute::from_cute(cute::to_cute(desc.layout)), desc.dtype}; }
 
 TensorDesc through_xla(const TensorDesc& desc) { return xla::from_xla(xla::to_xla(desc)); }
+
+TensorDesc through_triton(const TensorDesc& desc) {
+  return {triton::from_triton(triton::to_triton(desc.layout), desc.layout.dims()), desc.dtype};
+}
 
 /// With the letters of activations and with letters of no domain.
 TensorDesc through_tvm(const TensorDesc& desc) {
@@ -128,7 +133,7 @@ constexpr System kSystems[] = {
     {"pytorch", through_pytorch}, {"directml", through_directml}, {"dlpack", through_dlpack},
     {"onednn", through_onednn},   {"cute", through_cute},         {"xla", through_xla},
     {"tvm", through_tvm},         {"cudnn", through_cudnn},       {"mace", through_mace},
-    {"mdspan", through_mdspan},
+    {"mdspan", through_mdspan},   {"triton", through_triton},
 };
 
 constexpr auto kNames = [] {

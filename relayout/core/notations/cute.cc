@@ -3,6 +3,7 @@
 //
 //     cute:((8,3),4):((1,32),8)      dim 0 is (8,1)(3,32), dim 1 is (4,8)
 //     cute:(_128,_64)                dim 0 is (128,1), dim 1 is (64,128); _128 is CuTe's way to print Int<128>
+//     cute:Sw<3,3,3> o 0 o (8,64):(64,1)      CuTe's ComposedLayout: swizzle(0 + the layout's offset)
 //
 // Source: NVIDIA CUTLASS, media/docs/cpp/cute/01_layout.md.
 #include <algorithm>
@@ -94,11 +95,42 @@ void refuse_negative_strides(NotationText& text, std::size_t at, const std::vect
   }
 }
 
-/// Swizzles and other compositions, which are no layouts.
+/// Takes the sign between the parts of a composition, with blanks around it.
+void expect_composed(NotationText& text) {
+  skip_blanks(text);
+  if (!text.take('o') && !text.take("\u2218")) text.fail("expected o, CuTe's sign of a composition");
+  skip_blanks(text);
+}
+
+/// "Sw<3,3,3> o 0 o ": the swizzle and the offset in front of a layout, as CuTe prints its ComposedLayout.
+void read_swizzle(NotationText& text, Spelled& out) {
+  skip_blanks(text);
+  const std::size_t at = text.at();
+  if (!text.take("Sw<") && !text.take("S<")) return;
+  int64_t numbers[3];
+  for (int k = 0; k < 3; ++k) {
+    if (k > 0) text.expect(',');
+    skip_blanks(text);
+    text.take('_');
+    numbers[k] = text.number("number of the swizzle");
+    skip_blanks(text);
+  }
+  text.expect('>');
+  try {
+    out.swizzle = Swizzle::make(numbers[0], numbers[1], numbers[2]);
+  } catch (const Error& error) {
+    text.fail(at, error.message());
+  }
+  expect_composed(text);
+  if (text.peek() == '(') return;
+  text.take('_');
+  out.offset0 = text.number("offset", 0);
+  expect_composed(text);
+}
+
+/// Compositions of layouts, which their text does not carry out.
 void refuse_compositions(NotationText& text) {
   const std::string_view rest = text.rest();
-  if (rest.starts_with("Sw<") || rest.starts_with("S<"))
-    text.fail("CuTe's swizzle is an exclusive or of the offset's bits, which no sum of digits times strides is");
   if (const std::size_t o = rest.find(" o "); o != std::string_view::npos)
     text.fail(text.at() + o, "a composition of layouts: give the layout that CuTe's composition() makes of it");
 }
@@ -106,6 +138,8 @@ void refuse_compositions(NotationText& text) {
 }  // namespace
 
 Spelled read_cute(NotationText& text) {
+  Spelled out;
+  read_swizzle(text, out);
   refuse_compositions(text);
   const Tuple shape = read_tuple(text, "extent", 0);
   skip_blanks(text);
@@ -113,7 +147,6 @@ Spelled read_cute(NotationText& text) {
   if (text.take(':')) stride = read_tuple(text, "stride", 0);
   skip_blanks(text);
   if (!text.done()) text.fail(stride ? "expected the end" : "expected ':' and the strides");
-  Spelled out;
   out.digits.emplace();
   int64_t next = 1;
   const auto add_dim = [&](const Tuple& mode, const Tuple* mode_stride) {

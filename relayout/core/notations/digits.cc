@@ -12,6 +12,11 @@ std::string digits_expression(const Layout& layout) {
     return "xla:[]{:T(" + std::to_string(layout.padded_elements()) + ")}" +
            (layout.offset0() != 0 ? "@" + std::to_string(layout.offset0()) : "");
   }
+  if (layout.swizzled()) {
+    const Swizzle& s = layout.swizzle();
+    return digits_expression(layout.plain()) + ";swizzle=" + std::to_string(s.bits()) + "," + std::to_string(s.base()) +
+           "," + std::to_string(s.shift());
+  }
   std::string out = "digits:";
   bool backwards = false;
   for (int d = 0; d < layout.ndims(); ++d) {

@@ -75,6 +75,9 @@ struct Spelled {
   std::optional<Dims> strides{};
   /// For each dim its digits, innermost first. Extents are the capacities unless others are given.
   std::optional<std::vector<Digits>> digits{};
+  /// What is added to the offsets, and their swizzle, where the notation says them in its own way.
+  std::optional<int64_t> offset0{};
+  Swizzle swizzle{};
   /// The extents, where the notation fixes them.
   std::optional<Dims> dims{};
   /// A letter for each dim, where the notation names them.

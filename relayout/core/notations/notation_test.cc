@@ -121,7 +121,7 @@ TEST(CuteNotation, Refusals) {
   expect_refused("cute:(3,3):(4611686018427387904,-4611686018427387905)", "do not fit 64 bits");
   EXPECT_EQ(bound("cute:(4,1):(1,-9)", {4, 1}), Layout::strided({4, 1}, {1, 0})) << "one index has no steps";
   EXPECT_EQ(bound("cute:(4,8):(8,1).flip(1)", {4, 8}), bound("digits:(4,8)|(8,-1)", {4, 8}));
-  expect_refused("cute:Sw<3,4,3>", "swizzle");
+  expect_refused("cute:Sw<3,4,3>", "expected o, CuTe's sign of a composition");
   expect_refused("cute:(8,8):(8,1) o (4):(1)", "composition");
   expect_refused("cute:(8,8):(8,1)x", "expected the end");
   expect_refused("cute:" + std::string(40, '('), "parentheses");

@@ -18,6 +18,7 @@ std::string index_text(const Field& field, const Dims& index) {
 /// The field's memory in units of `unit` bits: every index up to the capacities, and in the last dim, innermost, the
 /// units of an element.
 Layout in_units(const Field& field, int unit) {
+  require_plain(field.layout, "record: field " + escaped(field.name));
   const Layout layout = field.layout.ndims() == 0 ? field.layout.as_vector() : field.layout;
   const int64_t units = bits(field.dtype) / unit;
   std::vector<Digits> digits;

@@ -118,6 +118,7 @@ Job make_job(const ValueExpression& expression, std::span<const ValueField> fiel
   if (!is_floating(dst.dtype) || bits(dst.dtype) == 64)
     refuse("values are computed in f32 and cannot be stored as " + std::string(name(dst.dtype)), "dtype",
            std::string(name(dst.dtype)), "a floating type of up to 32 bits");
+  require_plain(dst.layout, "evaluate: the destination");
   if (dst.layout.ndims() != 2)
     refuse("the destination has " + std::to_string(dst.layout.ndims()) + " dims", "dims", join(dst.layout.dims()),
            "2 dims");
