@@ -20,7 +20,7 @@ TEST(CArguments, NullIsAnErrorEverywhere) {
   int yes = 0;
   size_t size = 0;
   const void* data = nullptr;
-  const std::array<relayout_status, 39> all{
+  const std::array<relayout_status, 40> all{
       relayout_dtype_parse(nullptr, nullptr),
       relayout_dtype_parse("f32", nullptr),
       relayout_dtype_bits(RELAYOUT_F32, nullptr),
