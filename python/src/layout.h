@@ -40,5 +40,6 @@ void bind_interop(nanobind::module_& module);
 void bind_gates(nanobind::module_& interop);
 void bind_onednn_log(nanobind::module_& interop);
 void bind_opencl(nanobind::module_& module);
+void bind_records(nanobind::module_& module);
 
 }  // namespace relayout::python

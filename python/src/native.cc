@@ -70,6 +70,7 @@ NB_MODULE(_native, module) {
   python::bind_file_conversion(module);
   python::bind_interop(module);
   python::bind_opencl(module);
+  python::bind_records(module);
   bind_machine(module);
   python::present_functions(module);
 }
