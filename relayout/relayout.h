@@ -31,6 +31,7 @@
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/repack.h"
 #include "relayout/cpu/slab_reorder.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/cpu/tune.h"

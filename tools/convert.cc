@@ -31,13 +31,14 @@ struct ConvertOptions {
   ViaOptions via;
   std::string field;
   int threads = 0;
-  bool force = false, dequantize = false;
+  bool force = false, dequantize = false, repack = false, requantise = false;
+  std::optional<int64_t> group;
   ExplainFlag explain;
 };
 
 RecordConversion record_options(const ConvertOptions& o) {
-  return {o.input, o.output, o.to,  o.from,    o.dims,  o.to_dtype,
-          o.field, o.tensor, o.raw, o.threads, o.force, o.dequantize};
+  return {o.input, o.output,  o.to,    o.from,       o.dims,   o.to_dtype,   o.field, o.tensor,
+          o.raw,   o.threads, o.force, o.dequantize, o.repack, o.requantise, o.group};
 }
 
 /// A conversion of whole records, or of the values of a packed format, which has no flags for how it is done.
@@ -51,7 +52,8 @@ int run_record_conversion(const ConvertOptions& options, bool json) {
         "--to");
   check_output_path(options.output);
   const Json done = convert_record(record_options(options));
-  const std::string text = json ? json_text(done) : options.explain.empty() ? "" : done.dump() + "\n";
+  const bool says = !options.explain.empty() || options.requantise;
+  const std::string text = json ? json_text(done) : says ? done.dump() + "\n" : "";
   is_stdout(options.output) ? write_stderr(text) : write_stdout(text);
   return kOk;
 }
@@ -286,6 +288,12 @@ Verb add_convert(CommandLine& line) {
                      "Convert this field of a record: of the one that --from says, or of NumPy's structured type");
   command.add_flag("--dequantize", options->dequantize,
                    "Compute the values of packed weights, whose format --from names, from the tensors of a file");
+  command.add_flag("--repack", options->repack,
+                   "Move codes and scales from the packed format --from to the packed format --to, rounding nothing");
+  command.add_flag("--requantise", options->requantise,
+                   "The same, where the formats' grids differ: compute the values, round them, and say by how much");
+  command.add_option("--group", options->group, Range{1, 1 << 30},
+                     "Values that share a scale in the output of --repack");
   command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_option("--max-memory", options->max_memory,
                      "Convert in parts that take about this much memory, for example 64M; at least 1M");

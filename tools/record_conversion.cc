@@ -10,6 +10,7 @@
 #include "relayout/interop/numpy_record.h"
 #include "tools/interrupt.h"
 #include "tools/output.h"
+#include "tools/packed_files.h"
 #include "tools/record_argument.h"
 
 namespace relayout::tools {
@@ -140,39 +141,10 @@ Json move_fields(const RecordConversion& options) {
   return {{"fields", moved}, {"left_out", left}, {"bytes_written", written}};
 }
 
-/// The buffers of a packed format: the file's only one, or its tensors of their names, behind --tensor and a point.
 Json compute_values(const RecordConversion& options) {
-  const PackedFormat& format = from_command_line([&] { return packed_format(*options.from); });
-  const Dims dims = record_dims(options);
-  if (dims.size() != 2)
-    usage_error(fmt::format("--from {}: give --dims, the matrix's extents", *options.from), "--dims");
-  cpu::PackedTensor tensor{.format = *options.from, .values = dims};
-  std::vector<TensorFile> files;
-  std::vector<cpu::PackedBuffer> buffers;
-  if (format.one_buffer()) {
-    const int64_t need = from_command_line([&] { return packed_record(format, dims).bytes(); });
-    RecordBytes found = record_bytes(options.input, options.tensor, options.raw, need);
-    buffers.emplace_back("", found.bytes);
-    files.push_back(std::move(found.file));
-  } else {
-    TensorFile file = from_data([&] { return TensorFile::open(file_path({.path = options.input})); });
-    for (const std::string& name : cpu::value_of(format).names()) {
-      const std::string buffer(format.field(name).buffer);
-      if (std::ranges::find(buffers, buffer, &cpu::PackedBuffer::first) != buffers.end()) continue;
-      const std::size_t found =
-          from_command_line([&] { return file.find(options.tensor.empty() ? buffer : options.tensor + "." + buffer); });
-      const StoredTensor& stored = file.tensors()[found];
-      if (is_floating(format.field(name).dtype)) {  // coefficients may have another type and other groups
-        if (stored.dtype) tensor.types.emplace_back(name, *stored.dtype);
-        for (int d = 0; d < 2 && stored.shape.size() == 2; ++d) {
-          if (format.field(name).group[static_cast<std::size_t>(d)] == 0 && stored.shape[d] > 0)
-            tensor.group = dims[d] / stored.shape[d];
-        }
-      }
-      buffers.emplace_back(buffer, from_data([&] { return file.bytes(found); }));
-    }
-    files.push_back(std::move(file));
-  }
+  const PackedInput input = open_packed(options);
+  const PackedFormat& format = packed_format(input.tensor.format);
+  const Dims& dims = input.tensor.values;
   const DType dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : DType::f32;
   const Format to = layout_argument(options.to);
   const TensorDesc dst = from_command_line([&] { return bind_tensor(to, dims, dtype); });
@@ -180,8 +152,9 @@ Json compute_values(const RecordConversion& options) {
   const TensorSpec spec = from_command_line([&] { return spec_of(to, dims, dtype, options.tensor); });
   Output writer = from_command_line([&] { return Output::create(options.output, spec, options.force); });
   guard.watch(writer.temporary_path());
-  from_command_line(
-      [&] { cpu::dequantize(tensor, buffers, dst, Elements(writer.bytes()), {.threads = options.threads}); });
+  from_command_line([&] {
+    cpu::dequantize(input.tensor, input.buffers, dst, Elements(writer.bytes()), {.threads = options.threads});
+  });
   const std::size_t written = writer.bytes().size();
   writer.commit();
   return {{"from", *options.from}, {"value", format.value}, {"to_dtype", name(dtype)}, {"bytes_written", written}};
@@ -190,12 +163,14 @@ Json compute_values(const RecordConversion& options) {
 }  // namespace
 
 bool converts_record(const RecordConversion& options) {
+  if (options.repack || options.requantise) return true;
   if (is_record(options.to)) return options.field.empty();
   return options.field.empty() && options.from && find_packed(*options.from) != nullptr &&
          (options.dequantize || is_record(*options.from));
 }
 
 Json convert_record(const RecordConversion& options) {
+  if (options.repack || options.requantise) return repack(options);
   if (is_record(options.to)) {
     if (options.to_dtype) usage_error("--to-dtype: fields keep their types where --to is a record", "--to-dtype");
     return move_fields(options);

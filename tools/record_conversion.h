@@ -14,7 +14,8 @@ struct RecordConversion {
   std::string field, tensor;
   RawOptions raw;
   int threads = 0;
-  bool force = false, dequantize = false;
+  bool force = false, dequantize = false, repack = false, requantise = false;
+  std::optional<int64_t> group{};  // values that share a scale in the output of repack
 };
 
 /// Whether the flags ask for a conversion that convert_record() does: --to is a record, or --from is a packed format

@@ -44,8 +44,8 @@ class Record:
 
     record: an expression, as "record{a:u8, x:f32[3];aligned}" for an array of structs or
     "record{d:f16[2,1] = strides:9,9, q:u4[2,32] = ...}" for fields with layouts; the name of a packed format whose
-    fields share one buffer ("ggml:q4_0"); a NumPy structured dtype; or a dict as to_dict() returns it. dims: of the array
-    of structs, or of the packed matrix.
+    fields share one buffer ("ggml:q4_0"); a NumPy structured dtype; or a dict as to_dict() returns it. dims: of the
+    array of structs, or of the packed matrix.
     Errors: ParseError, InvalidArgumentError (a member that is no multiple of its size into the struct, which NumPy
     allows), NotInjectiveError (a bit in two fields, with both names and indices), UnsupportedError.
     """
@@ -91,8 +91,8 @@ class Record:
         return [BytePlace(*place) for place in self._record.at_byte(byte)]
 
     def take(self, buffer: Any, name: str) -> np.ndarray:
-        """The elements of a field in row-major order: a NumPy array, of uint8 with a value a byte for types of less than
-        a byte."""
+        """The elements of a field in row-major order: a NumPy array, of uint8 with a value a byte for types of less
+        than a byte."""
         field = self._field(name)
         packed = _is_packed(field.dtype)
         shape = tuple(field.layout.dims)
@@ -127,8 +127,8 @@ class Record:
                             "layout": _digits(f.layout)} for f in self.fields.values()]}
 
     def c(self) -> str:
-        """The record in C: a struct where it is an array of structs, and a function for each field that gives the offset
-        of an index."""
+        """The record in C: a struct where it is an array of structs, and a function for each field that gives the
+        offset of an index."""
         return self._record.c()
 
     def numpy_dtype(self) -> np.dtype:
@@ -156,9 +156,10 @@ def dequantize(format: str, buffers: Any, shape: Sequence[int], *, dtype: Any = 
                threads: int = 0) -> np.ndarray:
     """The values of packed weights, as a row-major NumPy array.
 
-    format: "ggml:q4_0", "gptq", "awq", "marlin", "mlx:affine", ... buffers: an array with the bytes of all blocks, where
-    the format has one buffer; else a dict of the format's tensors by name: {"qweight": ..., "qzeros": ..., "scales": ...}
-    for GPTQ. shape: of the values, N,K or K,N as the format has them. dtype: f32, f16 or bf16. group: how many values
+    format: "ggml:q4_0", "gptq", "awq", "marlin", "mlx:affine", ... buffers: an array with the bytes of all blocks,
+    where the format has one buffer; else a dict of the format's tensors by name, for GPTQ {"qweight": ...,
+    "qzeros": ..., "scales": ...}.
+    shape: of the values, N,K or K,N as the format has them. dtype: f32, f16 or bf16. group: how many values
     share a scale; 0 follows from the scales. Values are computed in f32 with one rounding an operation.
     """
     described = _native._packed_format(format)

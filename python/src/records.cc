@@ -106,7 +106,7 @@ void dequantize(const std::string& format, nb::handle shape, int64_t group, nb::
   cpu::dequantize(tensor, memory, dst, Elements(bytes), {.threads = threads});
 }
 
-nb::dict described(const std::string& name) {
+nb::dict described_format(const std::string& name) {
   const PackedFormat& format = packed_format(name);
   nb::list fields;
   for (const PackedField& field : format.fields) {
@@ -141,7 +141,7 @@ void bind_records(nb::module_& module) {
   module.def("_record_of_descr", &of_descr, nb::arg("descr"), nb::arg("shape"));
   module.def("_dequantize", &dequantize, nb::arg("format"), nb::arg("shape"), nb::arg("group"), nb::arg("buffers"),
              nb::arg("out"), nb::arg("dtype"), nb::arg("threads"));
-  module.def("_packed_format", &described, nb::arg("name"));
+  module.def("_packed_format", &described_format, nb::arg("name"));
 }
 
 }  // namespace relayout::python

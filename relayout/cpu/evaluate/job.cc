@@ -115,9 +115,10 @@ void add_leaves(Job& job, std::span<const ValueField> fields) {
 
 Job make_job(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
              const Elements& out) {
-  if (!is_floating(dst.dtype) || bits(dst.dtype) == 64)
+  const DType types[] = {DType::f32, DType::f16, DType::bf16, DType::f8_e5m2, DType::f8_e4m3};
+  if (std::ranges::find(types, dst.dtype) == std::end(types))
     refuse("values are computed in f32 and cannot be stored as " + std::string(name(dst.dtype)), "dtype",
-           std::string(name(dst.dtype)), "a floating type of up to 32 bits");
+           std::string(name(dst.dtype)), "f32, f16, bf16, f8_e5m2 or f8_e4m3");
   require_plain(dst.layout, "evaluate: the destination");
   if (dst.layout.ndims() != 2)
     refuse("the destination has " + std::to_string(dst.layout.ndims()) + " dims", "dims", join(dst.layout.dims()),

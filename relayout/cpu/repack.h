@@ -1,0 +1,44 @@
+// From one packed format to another: codes, scales and zero points move, and no value is rounded.
+//
+//     // GPTQ's tensors as Marlin's, where all zero points are 8:
+//     cpu::repack({.format = "gptq", .values = {4096, 11008}}, {{"qweight", q}, {"qzeros", z}, {"scales", s}},
+//                 {.format = "marlin", .values = {4096, 11008}}, {{"B", b}, {"s", scales}});
+//
+// Both formats' values are (code - subtracted) * scale + added, with codes of one width. What differs between them must
+// be the same numbers: a format without zero points takes only those that its formula has (8), one with zero points
+// gets them filled in, and each coefficient must be a number that the other format's field holds. Otherwise the error
+// names the field, the group and the number; with `requantise` the values are computed and quantised anew.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "relayout/cpu/dequantize.h"
+
+namespace relayout::cpu {
+
+/// A buffer of the destination, by its name in buffers_of(); the only one may have an empty name.
+using PackedTarget = std::pair<std::string, Elements>;
+
+struct RepackOptions {
+  /// Where the formats' grids differ, round values to the destination's.
+  bool requantise = false;
+  RunOptions run{};
+};
+
+struct Repacked {
+  /// Whether all values are what they were.
+  bool exact = true;
+  /// How far they are from that, where they were rounded: the largest distance, and the root of the mean square.
+  double largest_error = 0, rms_error = 0;
+};
+
+/// Fills the buffers of `to`. Dims of values count as each format has them (N,K or K,N). Errors: those of
+/// value_fields(), buffer_too_small, invalid_argument (other dims; groups of which neither divides the other),
+/// unsupported (grids that differ, unless requantise; a destination whose coefficients are products of fields or whose
+/// codes are planes or floating).
+Repacked repack(const PackedTensor& from, std::span<const PackedBuffer> src, const PackedTensor& to,
+                std::span<const PackedTarget> dst, const RepackOptions& options = {});
+
+}  // namespace relayout::cpu
