@@ -3,6 +3,7 @@
 #include "relayout/core/format.h"
 
 #include "relayout/core/gates.h"
+#include "relayout/core/notations/formula.h"
 #include "relayout/core/overflow.h"
 #include "relayout/core/packed/packed.h"
 #include "relayout/core/tag_names.h"
@@ -48,6 +49,10 @@ void Format::throw_overflow(const Dims& dims) const {
   if (kind_ == Kind::strides) {
     for (int d = 0; d < dims.size(); ++d) strided.push_back({dims[d], (*strides_)[d]});
     for (const Digit& digit : strided) digits.emplace_back(&digit, 1);
+  }
+  if (formula_) {
+    throw Error(ErrorCode::overflow, what + "its digits or offsets overflow 64 bits", "dims", join(dims),
+                std::to_string(std::numeric_limits<int64_t>::max()));
   }
   for (const Digits& own : digits_) digits.emplace_back(own);
   if (!digits.empty()) throw_too_far(what + "the offsets overflow 64 bits", dims, digits, 0);
@@ -195,9 +200,9 @@ Layout Format::from_strides(const Dims& dims) const {
   return Layout::strided(dims, *strides_, offset0_.value_or(-base));
 }
 
-Layout Format::from_digits(const Dims& dims) const {
+Layout Format::from_digits(const Dims& dims, std::span<const Digits> all, std::optional<int64_t> offset0) const {
   int64_t base = 0;  // as above; padding counts, because it is written too
-  for (const Digits& digits : digits_) {
+  for (const Digits& digits : all) {
     for (const Digit& digit : digits) {
       if (digit.stride >= 0 || digit.extent <= 1 || has_zero(dims)) continue;
       const auto reach = checked_mul(digit.extent - 1, digit.stride);
@@ -206,7 +211,17 @@ Layout Format::from_digits(const Dims& dims) const {
       base = *next;
     }
   }
-  return Layout::from_digits(dims, digits_, offset0_.value_or(-base));
+  return Layout::from_digits(dims, all, offset0.value_or(-base));
+}
+
+Layout Format::from_formula(const Dims& dims) const {
+  const auto digits = formula_->digits(dims);
+  const auto offset0 = formula_->offset0 ? formula_->offset0->value(dims) : std::optional<int64_t>(0);
+  if (!digits || !offset0) throw_overflow(dims);
+  if (!formula_->offset0) return from_digits(dims, *digits, offset0_);
+  const auto both = checked_add(*offset0, offset0_.value_or(0));
+  if (!both) throw_overflow(dims);
+  return from_digits(dims, *digits, both);
 }
 
 Layout Format::before_views(const Dims& dims) const {
@@ -218,7 +233,8 @@ Layout Format::before_views(const Dims& dims) const {
 Layout Format::under_swizzle(const Dims& dims) const {
   if (kind_ == Kind::strides) return from_strides(dims);
   if (packed_ != nullptr) return field_layout(*packed_, *packed_field_, dims, offset0_.value_or(0));
-  if (kind_ == Kind::digits) return from_digits(dims);
+  if (formula_) return from_formula(dims);
+  if (kind_ == Kind::digits) return from_digits(dims, digits_, offset0_);
 
   if (is_image()) image(dims);  // checks the pitch
   // Strides are row-major over the physical axes. An axis of extent 0 counts as one element and has stride 1, as in

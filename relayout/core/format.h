@@ -29,7 +29,9 @@
 // buffer, and a file holds the buffer.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,7 @@
 
 namespace relayout {
 
+struct FormulaDigits;
 struct PackedField;
 struct PackedFormat;
 
@@ -161,7 +164,8 @@ class Format {
   Layout under_swizzle(const Dims& dims) const;
   std::optional<int64_t> aligned_row(int64_t stride) const;
   Layout from_strides(const Dims& dims) const;
-  Layout from_digits(const Dims& dims) const;
+  Layout from_digits(const Dims& dims, std::span<const Digits> digits, std::optional<int64_t> offset0) const;
+  Layout from_formula(const Dims& dims) const;
   std::vector<PhysicalAxis> physical_axes(const Dims& dims) const;
   bool takes(const Dims& dims) const;
   const Format& for_dims(const Dims& dims) const;
@@ -184,7 +188,8 @@ class Format {
   std::vector<Block> blocks_;  // tag, outermost first
   std::optional<Dims> strides_;
   std::vector<Digits> digits_;
-  const PackedFormat* packed_ = nullptr;  // of the tables, which are static; and the field of it
+  std::shared_ptr<const FormulaDigits> formula_;  // where the digits follow from the dims
+  const PackedFormat* packed_ = nullptr;          // of the tables, which are static; and the field of it
   const PackedField* packed_field_ = nullptr;
   std::optional<int64_t> offset0_;
   std::optional<int64_t> pitch_;

@@ -71,6 +71,11 @@ struct Format::Parser {
     return std::nullopt;
   }
 
+  /// An offset of digits that follows from the dims, "@BC", is read with them.
+  bool is_formula(std::string_view offset) const {
+    return text.starts_with("digits:") && std::ranges::any_of(offset, [](char ch) { return ch >= 'A' && ch <= 'Z'; });
+  }
+
   Format parse() {
     if (text.empty()) fail(0, "the expression is empty");
     if (text.size() > kMaxText) fail(0, "over " + std::to_string(kMaxText) + " characters");
@@ -81,7 +86,8 @@ struct Format::Parser {
     std::size_t end = options;
     // An '@' inside parentheses is CuTe's; it refuses that itself.
     if (const std::size_t at = text.substr(0, end).rfind('@');
-        at != std::string_view::npos && text.substr(at, end - at).find(')') == std::string_view::npos) {
+        at != std::string_view::npos && text.substr(at, end - at).find(')') == std::string_view::npos &&
+        !is_formula(text.substr(at, end - at))) {
       out.offset0_ = number(at + 1, end, "offset0");
       if (*out.offset0_ < 0) fail(at + 1, "an offset is 0 or more");
       end = at;
@@ -231,6 +237,7 @@ struct Format::Parser {
     } else if (spelled.digits) {
       out.kind_ = Kind::digits;
       out.digits_ = *spelled.digits;
+      out.formula_ = spelled.formula;
     } else if (spelled.tag.empty() && spelled.blocks_of_no_dim.empty()) {
       out.kind_ = Kind::memory_format;
       out.memory_format_ = MemoryFormat::contiguous;

@@ -59,7 +59,7 @@ Format Format::without_gates() const {
 }
 
 std::optional<Dims> Format::default_dims() const {
-  if (fixed_dims_ || kind_ != Kind::digits || packed_ != nullptr) return fixed_dims_;
+  if (fixed_dims_ || kind_ != Kind::digits || packed_ != nullptr || formula_) return fixed_dims_;
   Dims dims;
   for (const Digits& digits : digits_) {
     std::optional<int64_t> capacity = 1;

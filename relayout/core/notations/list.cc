@@ -29,6 +29,7 @@ constexpr Notation kNotations[] = {
     {"amx", read_system<systems::amx>, "amx:B", systems::amx},
     {"vnni", read_system<systems::vnni>, "vnni:B", systems::vnni},
     {"audio", read_system<systems::audio>, "audio:interleaved", systems::audio},
+    {"yuv", read_system<systems::yuv>, "yuv:NV12:UV", systems::yuv},
     {"mdspan", read_mdspan, "mdspan:layout_left_padded<8>"},
     {"zarr", read_chunks, "zarr:chunks(64,32)"},
     {"hdf5", read_chunks, "hdf5:chunks(64,32)"},
@@ -53,9 +54,15 @@ std::vector<LayoutSystem> layout_systems() {
     out.push_back({std::string(system.name), std::string(system.title), {}});
     for (const SystemName& name : system.names) {
       const bool any_rank = name.layout == "contiguous";
-      const int rank = any_rank ? 4 : *Format::parse(spelled_name(name, system.type).tag).rank();
+      const Spelled spelled = spelled_name(name, system.type);
+      const int rank = any_rank         ? 4
+                       : spelled.digits ? static_cast<int>(spelled.digits->size())
+                                        : *Format::parse(spelled.tag).rank();
       Dims dims = example_dims(rank);
       if (name.limit) dims[name.limit->dim] = name.limit->least;
+      // A dim of digits may have few indices, as channels have.
+      if (spelled.formula && spelled.formula->dims[0].size() == 1 && spelled.formula->dims[0][0].extent.constant())
+        dims[0] = *spelled.formula->dims[0][0].extent.value(dims);
       out.back().layouts.push_back({std::string(system.name) + ":" + std::string(name.name), dims});
     }
   }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "relayout/core/format.h"
+#include "relayout/core/notations/formula.h"
 
 namespace relayout {
 
@@ -78,6 +80,8 @@ struct Spelled {
   /// What is added to the offsets, and their swizzle, where the notation says them in its own way.
   std::optional<int64_t> offset0{};
   Swizzle swizzle{};
+  /// The digits as formulas of the dims; `digits` then only says how many dims there are.
+  std::shared_ptr<const FormulaDigits> formula{};
   /// The extents, where the notation fixes them.
   std::optional<Dims> dims{};
   /// A letter for each dim, where the notation names them.

@@ -16,10 +16,19 @@ int64_t elements_in(int bytes, DType type) { return bytes * int64_t{8} / bits(ty
 Spelled spelled_name(const SystemName& name, DType type) {
   Spelled out;
   if (name.layout == "contiguous") return out;
+  out.names = name.letters;
+  if (constexpr std::string_view kDigits = "digits:"; name.layout.starts_with(kDigits)) {
+    NotationText text(name.layout, kDigits.size(), name.layout.size(), [&](std::size_t, const std::string& why) {
+      throw Error(ErrorCode::internal, "layout: the table's " + std::string(name.layout) + ": " + why);
+    });
+    const Spelled digits = read_digits(text);
+    out.digits = digits.digits;
+    out.formula = digits.formula;
+    return out;
+  }
   out.tag = name.layout;
   if (const std::size_t at = out.tag.find('$'); at != std::string::npos)
     out.tag.replace(at, 1, std::to_string(elements_in(name.bytes, type)));
-  out.names = name.letters;
   for (const char place : name.places) out.places.push_back(place - '0');
   out.limit = name.limit;
   return out;
@@ -53,7 +62,10 @@ DType read_type(const NotationText& text, std::size_t at, std::string_view word,
 
 Spelled read_name(NotationText& text, const NamedSystem& system) {
   const std::size_t at = text.at();
-  const std::string_view all = text.all(), word = all.substr(0, all.find(':'));
+  // A type may stand behind a name, and some names have a colon themselves.
+  const std::string_view all = text.all();
+  const bool whole = std::ranges::find(system.names, all, &SystemName::name) != system.names.end();
+  const std::string_view word = whole ? all : all.substr(0, all.rfind(':'));
   const auto first = std::ranges::find(system.names, word, &SystemName::name);
   if (first == system.names.end()) refuse_name(text, at, word, system);
   const bool typed = word.size() < all.size();

@@ -22,9 +22,9 @@ namespace relayout {
 /// A name of a layout and what it means.
 struct SystemName {
   std::string_view name;
-  std::string_view layout;          // a tag, with ";align=" too, or "contiguous"
-  std::string_view letters = "";    // of the dims, where the tag does not name them
-  int bytes = 0;                    // a '$' in the tag stands for the elements that so many bytes hold
+  std::string_view layout;        // a tag, with ";align=" too, formulas of digits ("digits:(A,B)|(B,1)"), "contiguous"
+  std::string_view letters = "";  // of the dims, where the tag does not name them
+  int bytes = 0;                  // a '$' in the tag stands for the elements that so many bytes hold
   std::optional<DimLimit> limit{};  // the extents that a dim must have
   std::string_view places = "";     // of the tag's blocks, a figure each: Spelled::places
 };
@@ -66,6 +66,7 @@ const NamedSystem& tflite();
 const NamedSystem& tnn();
 const NamedSystem& vllm();
 const NamedSystem& vnni();
+const NamedSystem& yuv();
 
 }  // namespace systems
 }  // namespace relayout
