@@ -40,8 +40,8 @@ std::vector<std::pair<std::string, int64_t>> named_dims(const std::vector<std::s
     const std::string name = text.substr(0, equals);
     const int64_t extent =
         from_command_line([&] { return parse_int(text.substr(equals + 1), "--dim " + escaped(name)); });
-    if (extent < 1) {
-      usage_error(fmt::format("--dim {}: the extent must be 1 or more", escaped(text)), "--dim", escaped(text), "1...");
+    if (extent < 0) {
+      usage_error(fmt::format("--dim {}: the extent must be 0 or more", escaped(text)), "--dim", escaped(text), "0...");
     }
     out.emplace_back(name, extent);
   }

@@ -65,8 +65,8 @@ void compare_tensors(const JsonItem& tensors, const Graph& graph, const std::vec
     const JsonItem tensor = tensors[names[t]];
     const std::string dtype = tensor["dtype"].text(), want = json_of(graph.tensors[t].dims).dump();
     if (tensor["dims"].json.dump() != want) {
-      wrong(fmt::format("{} has dims {} in the plan and {} in the model (a plan is for one batch size)", called,
-                        escaped(tensor["dims"].json.dump(), 200), want));
+      wrong(fmt::format("{} has dims {} in the plan and {} in the model (a plan is for the dims that it was made for)",
+                        called, escaped(tensor["dims"].json.dump(), 200), want));
     }
     if (dtype != name(graph.tensors[t].dtype)) {
       wrong(fmt::format("{} is {} in the plan and {} in the model", called, escaped(dtype),

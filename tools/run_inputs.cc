@@ -235,7 +235,17 @@ std::vector<Input> RunInputs::open(const Graph& graph) {
     check_dims(wanted[i], paths[i], out.back());
     normalize(wanted[i], out.back());
   }
+  if (size_) check_pictures(out);
   return out;
+}
+
+void RunInputs::check_pictures(const std::vector<Input>& inputs) const {
+  const auto picture = [](const Input& input) { return input.file && is_picture(input.file->file.format()); };
+  if (std::ranges::any_of(inputs, picture)) return;
+  usage_error(
+      fmt::format("--resize {}: it resizes pictures (.png, .jpg, .bmp), and no input of the model is given by one",
+                  escaped(*flags_.resize)),
+      "--resize", escaped(*flags_.resize), "a picture as --input");
 }
 
 void add_input_flags(Command& command, InputFlags& flags) {

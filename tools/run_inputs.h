@@ -51,6 +51,8 @@ class RunInputs {
   std::vector<std::string> paths_of(const std::vector<Wanted>& wanted, bool strict) const;
   Input opened(const Wanted& wanted, const std::string& path) const;
   void take_resized(const Wanted& wanted, const std::string& path, Input& input) const;
+  /// --resize without any picture would be ignored, so it is a usage error.
+  void check_pictures(const std::vector<Input>& inputs) const;
   void check_dims(const Wanted& wanted, const std::string& path, const Input& input) const;
   /// The input in the model's type, row-major, less the mean and by the deviation.
   void normalize(const Wanted& wanted, Input& input) const;

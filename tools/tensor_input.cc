@@ -99,13 +99,16 @@ DType resolve_dtype(const InputOptions& options, const StoredTensor& stored) {
     if (stored.dtype) return *stored.dtype;
     if (is_foreign(stored)) {
       const DType plain = plain_type(stored.item_bits);
-      throw Failure(kUnsupported,
-                    Error(ErrorCode::unsupported,
-                          fmt::format("{}: {}elements of {} are not converted; {} {} reads their bits{}",
-                                      shown_path(options), stored.name.empty() ? "" : escaped(stored.name) + ": ",
-                                      escaped(stored.type_name), options.dtype_flag, name(plain),
-                                      bits(plain) == stored.item_bits ? "" : " as an array of bytes"),
-                          "dtype", escaped(stored.type_name)));
+      // A model's input has its type, so there is no flag that says another.
+      const std::string how = options.expected
+                                  ? fmt::format("and the model's input is {}", name(options.expected->dtype))
+                                  : fmt::format("{} {} reads their bits{}", options.dtype_flag, name(plain),
+                                                bits(plain) == stored.item_bits ? "" : " as an array of bytes");
+      throw Failure(kUnsupported, Error(ErrorCode::unsupported,
+                                        fmt::format("{}: {}elements of {} are not converted; {}", shown_path(options),
+                                                    stored.name.empty() ? "" : escaped(stored.name) + ": ",
+                                                    escaped(stored.type_name), how),
+                                        "dtype", escaped(stored.type_name)));
     }
     if (options.expected) return expected_dtype(options, stored);
     usage_error(fmt::format("{}: the file does not say what its elements are; give {}", shown_path(options),
