@@ -2,8 +2,8 @@
 #include "relayout/cpu/repack.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "relayout/core/view.h"
 #include "relayout/cpu/reorder.h"
@@ -16,6 +16,12 @@ using Operation = ValueExpression::Operation;
 [[noreturn]] void grids_differ(const std::string& why) {
   throw Error(ErrorCode::unsupported, "repack: " + why + "; requantising would round the values", "grid", why,
               "formats of the same grid");
+}
+
+/// The shortest text that is this number.
+std::string shortest(float value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
 /// A number for each group.
@@ -139,8 +145,7 @@ Groups on_grid(const Groups& from, const std::array<int64_t, 2>& count, const st
       const float value = from.at(r, c, fine);
       if (set[k] && out.values[k] != value)
         grids_differ(what + " of group (" + std::to_string(own_r) + "," + std::to_string(own_c) + ") is " +
-                     std::to_string(out.values[k]) + " and " + std::to_string(value) +
-                     " in the source's smaller groups");
+                     shortest(out.values[k]) + " and " + shortest(value) + " in the source's smaller groups");
       out.values[k] = value;
       set[k] = true;
     }
@@ -163,10 +168,9 @@ void store_exactly(const Packed& to, const Groups& values, const Target& target,
     for (std::size_t i = 0; i < values.values.size(); ++i) {
       if (values.values[i] == target.number) continue;
       const auto n = static_cast<int64_t>(i);
-      grids_differ(std::string(to.format.name) + " has no field for " + what + ", which is " +
-                   std::to_string(target.number) + " in " + std::string(to.format.value) + " and " +
-                   std::to_string(values.values[i]) + " in group (" + std::to_string(n / values.count[1]) + "," +
-                   std::to_string(n % values.count[1]) + ") of the source");
+      grids_differ(std::string(to.format.name) + " has no field for " + what + ", which is " + shortest(target.number) +
+                   " in " + std::string(to.format.value) + " and " + shortest(values.values[i]) + " in group (" +
+                   std::to_string(n / values.count[1]) + "," + std::to_string(n % values.count[1]) + ") of the source");
     }
     return;
   }
@@ -178,7 +182,7 @@ void store_exactly(const Packed& to, const Groups& values, const Target& target,
     if (own.values[i] == back.values[i]) continue;
     const auto n = static_cast<int64_t>(i);
     grids_differ(std::string(to.format.name) + "." + target.field->name + " (" +
-                 std::string(name(target.field->desc.dtype)) + ") cannot hold " + std::to_string(own.values[i]) + ", " +
+                 std::string(name(target.field->desc.dtype)) + ") cannot hold " + shortest(own.values[i]) + ", " +
                  what + " of group (" + std::to_string(n / own.count[1]) + "," + std::to_string(n % own.count[1]) +
                  ")");
   }
