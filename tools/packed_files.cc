@@ -49,10 +49,15 @@ struct OutputBuffer {
 OutputBuffer output_buffer(const RecordConversion& options, const PackedFormat& format, const cpu::PackedTensor& tensor,
                            std::string_view name) {
   const Record record = packed_record(format, tensor.values, name, tensor.group);
-  OutputBuffer out{{.name = tensor_name(options, name)},
+  OutputBuffer out{{.name = name.empty() ? options.tensor : tensor_name(options, name), .dtype = DType::u8},
                    std::vector<std::byte>(static_cast<std::size_t>(record.bytes()))};
   const Field& first = record.fields()[0];
   const Dims& dims = first.layout.dims();
+  if (format.one_buffer()) {  // rows of blocks
+    const int64_t rows = tensor.values[0];
+    out.spec.shape = {rows, rows == 0 ? 0 : record.bytes() / rows};
+    return out;
+  }
   if (bits(first.dtype) >= 8) {
     out.spec.dtype = first.dtype;
     out.spec.shape = dims;

@@ -313,6 +313,12 @@ Record RecordFormat::bind_layouts(const Dims& dims) const {
 }
 
 Record RecordFormat::bind(const Dims& dims) const {
+  for (int d = 0; d < dims.size(); ++d) {
+    if (dims[d] < 0)
+      throw Error(ErrorCode::invalid_argument,
+                  "record: dim " + std::to_string(d) + " is " + std::to_string(dims[d]) + "; a dim is 0 or more",
+                  "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more");
+  }
   if (packed_ != nullptr) return packed_record(*packed_, dims);
   return is_struct() || fields_.empty() ? bind_struct(dims) : bind_layouts(dims);
 }

@@ -106,6 +106,7 @@ TEST(Record, TextsThatAreNone) {
   EXPECT_NE(message_of("record{a:u8, a:u8}").find("two fields are called a"), std::string::npos);
   EXPECT_NE(message_of("record{a:u8[b] = a}", {3}).find("no such dim"), std::string::npos);
   EXPECT_NE(message_of("record{a:u8;bytes=0}").find("smaller than their members"), std::string::npos);
+  EXPECT_NE(message_of("record{a:u8}", {2, -1}).find("dim 1 is -1"), std::string::npos);
   EXPECT_EQ(parsed("record{}").bytes(), 0);
 }
 
