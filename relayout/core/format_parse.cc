@@ -55,12 +55,17 @@ struct Format::Parser {
     return meant;
   }
 
-  int64_t number(std::size_t from, std::size_t to, const char* what) const {
+  /// What f() reads; its errors get a caret under a position.
+  template <typename F>
+  auto read_at(std::size_t at, const F& f) const {
     try {
-      return parse_int(text.substr(from, to - from), what);
+      return f();
     } catch (const Error& e) {
-      fail(from, e.message());
+      fail(at, e.message());
     }
+  }
+  int64_t number(std::size_t from, std::size_t to, const char* what) const {
+    return read_at(from, [&] { return parse_int(text.substr(from, to - from), what); });
   }
 
   /// The memory format of that name.
@@ -144,14 +149,10 @@ struct Format::Parser {
 
   /// "swizzle=3,3,3", whose numbers are from `value` to `end`.
   void swizzle(std::size_t at, std::size_t value, std::size_t end) {
-    if (out.kind_ == Kind::undef || out.kind_ == Kind::any) fail(at - 1, "a layout without elements has no swizzle");
-    if (out.is_image()) fail(at - 1, "an image is memory of two dimensions, whose offsets have no swizzle");
+    if (out.kind_ == Kind::undef || out.kind_ == Kind::any || out.is_image())
+      fail(at - 1, "neither an image, whose memory has two dimensions, nor undef and any have a swizzle");
     if (!out.swizzle_.identity()) fail(at, "the swizzle can stand only once");
-    try {
-      out.swizzle_ = Swizzle::parse(text.substr(value, end - value));
-    } catch (const Error& error) {
-      fail(value, error.message());
-    }
+    out.swizzle_ = read_at(value, [&] { return Swizzle::parse(text.substr(value, end - value)); });
   }
 
   /// "gates:zrh->rzh", whose orders are from `value` to `end`: memory has the gates in the first order, and index g
@@ -164,13 +165,8 @@ struct Format::Parser {
     const std::string_view orders = text.substr(value, end - value);
     const std::size_t arrow = orders.find("->");
     if (arrow == std::string_view::npos) fail(value, "the gates are written gates:ORDER->ORDER, for example zrh->rzh");
-    try {
-      const Dims places = gate_places(orders.substr(0, arrow), orders.substr(arrow + 2));
-      const std::string_view written = text.substr(at, end - at);
-      out.views_.push_back({"reindex", std::string(written), {Dims{static_cast<int64_t>(d)}, places}});
-    } catch (const Error& error) {
-      fail(value, error.message());
-    }
+    const Dims places = read_at(value, [&] { return gate_places(orders.substr(0, arrow), orders.substr(arrow + 2)); });
+    out.views_.push_back({"reindex", std::string(text.substr(at, end - at)), {Dims{static_cast<int64_t>(d)}, places}});
   }
 
   void body(std::size_t end) {
@@ -229,8 +225,7 @@ struct Format::Parser {
     out.notation_ = notation.name;
     out.fixed_dims_ = spelled.dims;
     out.swizzle_ = spelled.swizzle;
-    if (spelled.offset0 && out.offset0_) fail(end, "the offset stands in front of the layout already");
-    if (spelled.offset0) out.offset0_ = spelled.offset0;
+    if (spelled.offset0 && std::exchange(out.offset0_, spelled.offset0)) fail(end, "there is an offset in front");
     if (spelled.strides) {
       out.kind_ = Kind::strides;
       out.strides_ = spelled.strides;

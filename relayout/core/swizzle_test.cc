@@ -295,12 +295,12 @@ TEST(SwizzledLayout, Expressions) {
   fails("cute:Sw<3,3,3>", "expected o, CuTe's sign of a composition");
   fails("cute:Sw<3,3>o0o(8,64)", "expected");
   fails("cute:Sw<3,3,2>o0o(8,64)", "overlap");
-  fails("cute:Sw<3,3,3>o1o(8,64)@1", "stands in front of the layout already");
+  fails("cute:Sw<3,3,3>o1o(8,64)@1", "there is an offset in front");
   fails("nhwc;swizzle=3,3", "a swizzle has three numbers");
   fails("nhwc;swizzle=3,3,3,3", "a swizzle has three numbers");
   fails("nhwc;swizzle=3,3,3;swizzle=3,3,3", "only once");
-  fails("nh|Cw4c;swizzle=3,3,3", "an image");
-  fails("any;swizzle=3,3,3", "no swizzle");
+  fails("nh|Cw4c;swizzle=3,3,3", "neither an image");
+  fails("any;swizzle=3,3,3", "neither an image");
   fails("nhwc;swizzle=3,x,3", "swizzle");
 }
 
