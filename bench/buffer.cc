@@ -26,6 +26,7 @@ FloatBits float_bits(DType dtype) {
     case DType::f16: return {10, 5};
     case DType::f8_e5m2: return {2, 5};
     case DType::f8_e4m3: return {3, 4};
+    case DType::f8_e8m0: return {0, 8};
     default: throw Error(ErrorCode::internal, "bench: float_bits() has no line for " + std::string(name(dtype)));
   }
 }
@@ -116,11 +117,14 @@ void require_memory(int64_t bytes, const char* operation) {
 void fill_values(DType dtype, std::span<std::byte> bytes) {
   Random random;
   const int item = std::max(bits(dtype) / 8, 1);
-  const FloatBits type = is_floating(dtype) ? float_bits(dtype) : FloatBits{};
+  // All bits of a float of fewer than 8 bits are a finite number.
+  const bool floats = is_floating(dtype) && bits(dtype) >= 8;
+  const FloatBits type = floats ? float_bits(dtype) : FloatBits{};
+  const uint64_t mask = ~uint64_t{0} >> (64 - 8 * item);  // f8_e8m0 has no sign
   for (std::size_t at = 0; at < bytes.size(); at += 8) {
     uint64_t word = 0;
-    if (is_floating(dtype)) {
-      for (int i = 0; i < 8; i += item) word |= random_float(type, random()) << (8 * i);
+    if (floats) {
+      for (int i = 0; i < 8; i += item) word |= (random_float(type, random()) & mask) << (8 * i);
     } else {
       word = random();
       if (dtype == DType::boolean) word &= 0x0101010101010101;
@@ -130,7 +134,7 @@ void fill_values(DType dtype, std::span<std::byte> bytes) {
 }
 
 void fill_whole_numbers(DType dtype, std::span<std::byte> bytes) {
-  if (dtype == DType::boolean || bits(dtype) < 8) return fill_values(dtype, bytes);
+  if (dtype == DType::boolean || dtype == DType::f8_e8m0 || bits(dtype) < 8) return fill_values(dtype, bytes);
   Random random;
   const auto item = static_cast<std::size_t>(bits(dtype) / 8);
   for (std::size_t at = 0; at + item <= bytes.size(); at += item) {

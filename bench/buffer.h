@@ -51,7 +51,7 @@ uint64_t whole_float(const FloatBits& type, uint64_t number);
 void fill_values(DType dtype, std::span<std::byte> bytes);
 
 /// The same with whole numbers from 0 to 7: systems that round and systems that truncate convert these alike. Every
-/// type holds them exactly but bool and those of 4 bits, which are filled by fill_values().
+/// type holds them exactly but bool, f8_e8m0 and sub-byte types, which are filled by fill_values().
 void fill_whole_numbers(DType dtype, std::span<std::byte> bytes);
 
 }  // namespace relayout::bench

@@ -152,7 +152,7 @@ Run repeat(cpu::RepeatKernel kernel, int64_t piece, int64_t run_bytes) {
   };
 }
 
-/// Unpacks lines of n elements of 4 bits, which lie n + 1 elements apart.
+/// Unpacks lines of n sub-byte elements, which lie n + 1 elements apart.
 Run unpack(cpu::UnpackKernel kernel, int64_t n) {
   return [=](benchmark::State& state) {
     const auto lines = steps(64, n + 1);
@@ -335,6 +335,12 @@ void add(const Timed& k, cpu::FlushKernel kernel) {
   });
 }
 void add(const Timed& k, cpu::ConvertKernel kernel) { k.add(convert(kernel, k.places[0].index, k.places[1].index)); }
+void add(const Timed& k, cpu::MapKernel kernel) {
+  k.add([=](benchmark::State& state) {
+    const Fixture data(kValues * 8, kValues * 4);
+    data.time(state, kValues * 4, [&] { kernel(data.src(), data.dst(), kValues); });
+  });
+}
 void add(const Timed& k, cpu::ConvertStreamKernel) {
   for (std::size_t from = 0; from < k.table.convert.size(); ++from) {
     for (std::size_t to = 0; to < k.table.convert.size(); ++to) {

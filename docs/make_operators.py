@@ -25,10 +25,11 @@ Models of opset 7 to 28 are read. Behind an attribute stand the opsets that have
 attribute that an operator does not have in the model's opset is an error.
 
 **Types.** f32, f64, f16, bf16, f8_e4m3 (FLOAT8E4M3FN), f8_e5m2, integers of 8 to 64 bits with and without a sign, and
-bool; 4-bit integers as sources and results of casts, QuantizeLinear and DequantizeLinear. Other types (text, complex
-numbers, the 8-bit floats that end in FNUZ, types of 2 bits, FLOAT4E2M1, FLOAT8E8M0) are refused. Whether a type can be
-run is up to the node's implementations, which `plan` lists: f32 runs everywhere, convolutions, pooling and recurrent
-layers in what oneDNN has.
+bool; integers of 4 and 2 bits and f4_e2m1 (FLOAT4E2M1) as sources and results of casts, QuantizeLinear and
+DequantizeLinear; f8_e8m0 (FLOAT8E8M0) as their source, such as a scale. Other types (text, complex numbers, the 8-bit
+floats that end in FNUZ) are refused, and casts to FLOAT8E8M0, which ONNX rounds up. Whether a type can be run is up to
+the node's implementations, which `plan` lists: f32 runs everywhere, convolutions, pooling and recurrent layers in what
+oneDNN has.
 
 **Constants.** Where all sources of an operator are constants of at most 65,536 elements, it is computed at import.
 Bounds, axes, shapes and numbers of results must be constants, as the dims of all tensors are known before a model runs.

@@ -41,11 +41,11 @@ bool is_stream(const std::string& path) {
 bool may_be_kept_as(DType dtype, DType stored) {
   if (stored == DType::u16) return is_floating(dtype) && bits(dtype) == 16;
   if (stored != DType::u8) return false;
-  return bits(dtype) == 4 || (is_floating(dtype) && bits(dtype) == 8);
+  return bits(dtype) < 8 || (is_floating(dtype) && bits(dtype) == 8);
 }
 
-/// Two elements to a byte of an array of bytes: its shape says nothing of the tensor's.
-bool as_nibbles(DType dtype, const StoredTensor& stored) { return bits(dtype) == 4 && stored.item_bits == 8; }
+/// Sub-byte elements of an array of bytes: its shape says nothing of the tensor's.
+bool as_packed(DType dtype, const StoredTensor& stored) { return bits(dtype) < 8 && stored.item_bits == 8; }
 
 /// The type of the model's input, for elements of which the file says at most their width.
 DType expected_dtype(const InputOptions& options, const StoredTensor& stored) {
@@ -66,8 +66,8 @@ DType plain_type(int width) {
   return DType::u8;
 }
 
-/// Whether the file names a type that is not converted, such as F8_E8M0 or complex numbers. NumPy's V names none but
-/// where no type is as wide.
+/// Whether the file names a type that is not converted, such as F8_E4M3FNUZ or complex numbers. NumPy's V names none
+/// but where no type is as wide.
 bool is_foreign(const StoredTensor& stored) {
   const std::size_t letter = stored.type_name.find_first_not_of("<>=|");
   if (stored.dtype || letter == std::string::npos) return false;
@@ -123,7 +123,7 @@ DType resolve_dtype(const InputOptions& options, const StoredTensor& stored) {
                             name(dtype), shown_path(options), name(*stored.dtype)),
                 options.dtype_flag, std::string(name(dtype)), std::string(name(*stored.dtype)));
   }
-  if (stored.item_bits != 0 && stored.item_bits != bits(dtype) && !as_nibbles(dtype, stored)) {
+  if (stored.item_bits != 0 && stored.item_bits != bits(dtype) && !as_packed(dtype, stored)) {
     usage_error(fmt::format("{} {}: the elements of {} have {} bits and can only be read as a type of that width",
                             options.dtype_flag, name(dtype), shown_path(options), stored.item_bits),
                 options.dtype_flag, std::string(name(dtype)), std::to_string(stored.item_bits));
@@ -159,7 +159,7 @@ Dims recorded_dims(const InputOptions& options, const StoredTensor& stored) {
 std::optional<Dims> own_dims(const StoredTensor& stored, const Format& format, DType dtype, bool raw) {
   if (stored.dims) return stored.dims;
   if (format.fixed_dims()) return format.fixed_dims();
-  if (raw || as_nibbles(dtype, stored)) return std::nullopt;
+  if (raw || as_packed(dtype, stored)) return std::nullopt;
   try {
     const Dims dims = format.dims_from_physical(stored.shape);
     const Layout buffer = format.before_views(dims);
@@ -172,17 +172,18 @@ std::optional<Dims> own_dims(const StoredTensor& stored, const Format& format, D
   }
 }
 
-/// The shape of the array in elements. Where each byte holds two elements (of 4 bits), the array must be flat.
+/// The shape of the array in elements. Where its bytes hold sub-byte elements, the array must be flat, and has as many
+/// as its bytes have room for.
 Dims element_shape(const InputOptions& options, const StoredTensor& stored, DType dtype) {
-  if (!as_nibbles(dtype, stored)) return stored.shape;
-  const auto elements = stored.shape.size() == 1 ? checked_mul(stored.shape[0], 2) : std::nullopt;
-  if (!elements) {
-    usage_error(
-        fmt::format("{} {}: bytes of shape {} in {} do not show the dims of elements of 4 bits; give {}",
-                    options.dtype_flag, name(dtype), shape_text(stored.shape), shown_path(options), options.dims_flag),
-        options.dims_flag);
+  if (!as_packed(dtype, stored)) return stored.shape;
+  const auto has_bits = stored.shape.size() == 1 ? checked_mul(stored.shape[0], 8) : std::nullopt;
+  if (!has_bits) {
+    usage_error(fmt::format("{} {}: bytes of shape {} in {} do not show the dims of elements of {} bits; give {}",
+                            options.dtype_flag, name(dtype), shape_text(stored.shape), shown_path(options), bits(dtype),
+                            options.dims_flag),
+                options.dims_flag);
   }
-  return Dims{*elements};
+  return Dims{*has_bits / bits(dtype)};
 }
 
 /// Whether an array of this layout says nothing of the logical dims: of an image, with an offset, and of strides.
@@ -244,12 +245,12 @@ int64_t buffer_bytes(const Format& format, const Dims& dims, DType dtype) {
               "--dims", dims_text(dims));
 }
 
-/// Checks an array of bytes that hold two elements each: the layout must take exactly as many bytes as the file has.
-void check_nibbles(const InputOptions& options, const StoredTensor& stored, const Format& format, const Dims& dims,
-                   const TensorDesc& desc) {
+/// Checks an array of bytes that hold sub-byte elements: the layout must take exactly as many bytes as the file has.
+void check_packed(const InputOptions& options, const StoredTensor& stored, const Format& format, const Dims& dims,
+                  const TensorDesc& desc) {
   if (stored.fortran_order && stored.shape.size() > 1) {
-    usage_error(fmt::format("{} {}: {} is in Fortran order, in which elements of 4 bits are not kept",
-                            options.dtype_flag, name(desc.dtype), shown_path(options)),
+    usage_error(fmt::format("{} {}: {} is in Fortran order, in which elements of {} bits are not kept",
+                            options.dtype_flag, name(desc.dtype), shown_path(options), bits(desc.dtype)),
                 options.dtype_flag, std::string(name(desc.dtype)));
   }
   const int64_t need = buffer_bytes(format, dims, desc.dtype);
@@ -266,7 +267,7 @@ void check_shape(const InputOptions& options, const StoredTensor& stored, const 
                  const TensorDesc& desc) {
   const std::optional<Dims> physical = format.physical_shape(dims);
   const int64_t span = format.buffer_span(dims);
-  if (as_nibbles(desc.dtype, stored)) return check_nibbles(options, stored, format, dims, desc);
+  if (as_packed(desc.dtype, stored)) return check_packed(options, stored, format, dims, desc);
   if (physical && (*physical == stored.shape || has_joined_gates(format, stored.shape, dims))) return;
   if (!physical && stored.shape.size() == 1 && stored.shape[0] == span) return;
   const std::string expected = physical ? shape_text(*physical) : fmt::format("({})", span);

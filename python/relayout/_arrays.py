@@ -14,7 +14,7 @@ import numpy as np
 from . import _native
 from ._dtypes import PACKED, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, NeedsCopyError, UnsupportedError
-from ._nibbles import converted, nibble_name, one_a_byte
+from ._sub_byte import converted, sub_byte_name, one_a_byte
 from ._progress import Progress
 from ._traced import check_object
 
@@ -70,13 +70,13 @@ def host_view(x: Array) -> Any:
 
 
 def is_stored_plainly(dtype: Any) -> bool:
-    """Whether elements are in this machine's order of bytes, and none of ml_dtypes' int4 and uint4."""
-    return not isinstance(dtype, np.dtype) or dtype.isnative and nibble_name(dtype) is None
+    """Whether elements are in this machine's order of bytes, and no sub-byte ones of ml_dtypes."""
+    return not isinstance(dtype, np.dtype) or dtype.isnative and sub_byte_name(dtype) is None
 
 
 def with_plain_elements(view: Any) -> Any:
     """The same values in elements that relayout converts: those in another order of bytes in this machine's, and those
-    of ml_dtypes' int4 and uint4 in int8 and uint8. A copy where they are others."""
+    of ml_dtypes' sub-byte types in types of a byte. A copy where they are others."""
     if is_stored_plainly(view.dtype):
         return view
     return one_a_byte(view) if view.dtype.isnative else converted(view, view.dtype.newbyteorder("="))

@@ -22,7 +22,7 @@ from . import _native
 from ._arrays import _item_bytes, host_view, is_stored_plainly, is_torch, like_caller, with_plain_elements
 from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
-from ._nibbles import assign, converted, nibble_name, packed, unpacked
+from ._sub_byte import TYPES, assign, converted, sub_byte_name, packed, unpacked
 from ._native import Conversion, Layout
 from ._planned import check_type, check_writable, new_result, type_name
 from ._progress import Progress, behind
@@ -181,7 +181,7 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
     view = host_view(x)
     _check_has(x, view, dtype)
     asked = dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
-    return _planned(with_plain_elements(view), src, dst, dims, src_dtype, _nibbles_asked(view, dtype) or asked,
+    return _planned(with_plain_elements(view), src, dst, dims, src_dtype, _sub_byte_asked(view, dtype) or asked,
                     attributes)[0]
 
 
@@ -236,7 +236,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     (N, C/16, H, W, 16) for "nChw16c", with any strides; or it is one run of elements that is long enough.
     src, dst: layout expressions, or Layouts, which mean what their expressions and dims do.
     dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them, as blocks do not.
-    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it (4 bits).
+    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it.
     scale, dst_scale, zero_point, dst_zero_point, mean, beta: the result is
     saturate(round((scale * (x - zero_point) - mean + beta * out) / dst_scale + dst_zero_point)), computed in f32, or in
     f64 where a type needs it. One number each, or an array that has the tensor's dims with extent 1 where all indices
@@ -290,39 +290,39 @@ if not TYPE_CHECKING:
     convert = _native.with_short_way(convert)  # small calls that were made before: see python/src/again.cc
 
 
-def _nibbles_asked(view: Any, dtype: Any) -> Optional[str]:
-    """s4 or u4, where the result has one of ml_dtypes' 4-bit elements a byte: the source's or the one asked for."""
+def _sub_byte_asked(view: Any, dtype: Any) -> Optional[str]:
+    """A sub-byte type, where the result has one of ml_dtypes' elements a byte: the source's or the one asked for."""
     if dtype is None:
-        return nibble_name(view.dtype)
-    return nibble_name(np.dtype(dtype)) if isinstance(dtype, (np.dtype, type)) else None
+        return sub_byte_name(view.dtype)
+    return sub_byte_name(np.dtype(dtype)) if isinstance(dtype, (np.dtype, type)) else None
 
 
 def _check_has(x: Any, view: Any, dtype: Any) -> None:
     """Refuses a type of NumPy's that x's own library, in which the result would be, does not have."""
-    if is_torch(view) and _nibbles_asked(view, dtype) is not None:
-        raise UnsupportedError(f"PyTorch has no {np.dtype(dtype)}; dtype={_nibbles_asked(view, dtype)!r} gives bytes "
-                               "of two elements each", "dtype", str(np.dtype(dtype)))
+    if is_torch(view) and _sub_byte_asked(view, dtype) is not None:
+        raise UnsupportedError(f"PyTorch has no {np.dtype(dtype)}; dtype={_sub_byte_asked(view, dtype)!r} gives bytes "
+                               "of several elements each", "dtype", str(np.dtype(dtype)))
     if isinstance(dtype, np.dtype) and not dtype.isnative and (is_torch(view) or like_caller(x) is not None):
         raise UnsupportedError(f"of a {type(x).__name__} no result of {dtype} is made: elements in another order of "
                                "bytes are NumPy's alone", "dtype", str(dtype))
 
 
 def _convert_special(x: Any, view: Any, src: LayoutLike, dst: LayoutLike, out: Any, dtype: Any, how: dict) -> Any:
-    """convert() where x or out is in another order of bytes, or has one 4-bit element a byte; None where none is."""
+    """convert() where x or out is in another order of bytes, or has one sub-byte element a byte; None where none is."""
     plain = with_plain_elements(view)
     if out is None:
         _check_has(x, view, dtype)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         made = convert(plain, src, dst, dtype=dtype.newbyteorder("="), out=out, **how)
         return converted(made, dtype) if out is None else out
-    nibbles = _nibbles_asked(view, dtype)
+    packed_name = _sub_byte_asked(view, dtype)
     if out is not None and not is_stored_plainly(out.dtype):
-        wanted = nibbles or name_of(plain.dtype if dtype is None else dtype)
+        wanted = packed_name or name_of(plain.dtype if dtype is None else dtype)
         return _convert_into_special(plain, src, dst, out, wanted, how)
-    if nibbles is not None and out is None:
-        both = convert(plain, src, dst, dtype=nibbles, **how)
-        one_each = plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **_planned_by(how))
-        return unpacked(both, nibbles, one_each.shape)
+    if packed_name is not None and out is None:
+        both = convert(plain, src, dst, dtype=packed_name, **how)
+        one_each = plan_conversion(plain, src, dst, dtype=TYPES[packed_name].held_by, **_planned_by(how))
+        return unpacked(both, packed_name, one_each.shape)
     return None if plain is view else convert(plain, src, dst, dtype=dtype, out=out, **how)
 
 
@@ -335,21 +335,21 @@ def _convert_into_special(plain: Any, src: LayoutLike, dst: LayoutLike, out: Any
     """The result in a copy of out whose elements relayout converts to, and which NumPy then copies back: what the
     conversion leaves, as padding=None does, is what out held."""
     own = out.dtype.newbyteorder("=")
-    nibbles = nibble_name(own)
-    if wanted != (nibbles or name_of(own)):
+    packed_name = sub_byte_name(own)
+    if wanted != (packed_name or name_of(own)):
         raise InvalidArgumentError(f"the result is of {wanted}, and out of {out.dtype}", "out", str(out.dtype), wanted)
     check_writable(out)
-    if nibbles is None:
+    if packed_name is None:
         made = np.empty(out.shape, own)
         assign(made, out)
         convert(plain, src, dst, dtype=own, out=made, **how)
     else:
-        shape = plan_conversion(plain, src, dst, dtype=f"{nibbles[0]}8", **_planned_by(how)).shape
+        shape = plan_conversion(plain, src, dst, dtype=TYPES[packed_name].held_by, **_planned_by(how)).shape
         if out.shape != shape and (out.ndim != 1 or out.size < math.prod(shape)):
             raise InvalidArgumentError(f"out is {out.shape}, and the result {shape}", "out", str(out.shape), str(shape))
         both = packed(out)
-        convert(plain, src, dst, dtype=nibbles, out=both, **how)
-        made = unpacked(both, nibbles, out.shape)
+        convert(plain, src, dst, dtype=packed_name, out=both, **how)
+        made = unpacked(both, packed_name, out.shape)
     assign(out, made)
     return out
 

@@ -13,16 +13,17 @@ import numpy as np
 
 from . import _native
 from ._errors import UnsupportedError
+from ._sub_byte import TYPES as SUB_BYTE_TYPES
 
 #: relayout's name, and the name that NumPy, ml_dtypes, JAX and PyTorch share.
 _NAMES = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8_e5m2": "float8_e5m2",
-    "f8_e4m3": "float8_e4m3fn", "s64": "int64", "s32": "int32", "s16": "int16", "s8": "int8", "u64": "uint64",
-    "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
+    "f8_e4m3": "float8_e4m3fn", "f8_e8m0": "float8_e8m0fnu", "s64": "int64", "s32": "int32", "s16": "int16",
+    "s8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
 }
 _ELSEWHERE = {theirs: ours for ours, theirs in _NAMES.items()}
-#: Two elements share a byte.
-PACKED = ("s4", "u4")
+#: Several elements share a byte.
+PACKED = tuple(SUB_BYTE_TYPES)
 
 
 @functools.lru_cache(maxsize=256)
@@ -70,7 +71,7 @@ def item_bytes(dtype: Any) -> int:
 
 @functools.lru_cache(maxsize=64)
 def numpy_dtype(name: str) -> np.dtype:
-    """NumPy's type for a name of relayout's. Two 4-bit elements are a byte, uint8.
+    """NumPy's type for a name of relayout's. Sub-byte elements are bytes, uint8, which hold several.
 
     UnsupportedError where the package ml_dtypes, which has the type, is missing.
     """

@@ -20,7 +20,7 @@ from . import _native
 from ._arrays import _as_numpy, _known, contiguous, host_view, with_plain_elements
 from ._dtypes import name_of
 from ._errors import Error, InvalidArgumentError, MissingTensorError, UnsupportedError
-from ._nibbles import nibble_name, packed
+from ._sub_byte import sub_byte_name, packed
 from ._progress import Progress, behind
 from ._tensor import Tensor
 
@@ -204,7 +204,7 @@ def _item(key: Any, value: Any, extension: str) -> tuple:
 #: A name of relayout's; or of a type that is not converted the name that the file has for it, and bits of an element.
 _Type = Union[str, Tuple[str, int]]
 #: Types of ml_dtypes that .safetensors has and relayout does not convert.
-_OF_SAFETENSORS = {"float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ"}
+_OF_SAFETENSORS = {"float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ"}
 
 
 def _plain(x: Any, extension: str) -> Tuple[np.ndarray, _Type, Tuple[int, ...]]:
@@ -214,14 +214,16 @@ def _plain(x: Any, extension: str) -> Tuple[np.ndarray, _Type, Tuple[int, ...]]:
         if kept is not None:
             return kept
     view = _as_numpy(host_view(x))
-    nibbles = nibble_name(view.dtype)
-    if nibbles is None and not _known(view.dtype.newbyteorder("=")):
+    packed_name = sub_byte_name(view.dtype)
+    if packed_name is None and not _known(view.dtype.newbyteorder("=")):
         kept_as = _type_in_files(view.dtype, extension)
         if kept_as is not None:
             array = np.ascontiguousarray(view)
             return array.reshape(-1).view(np.uint8), (kept_as, array.dtype.itemsize * 8), tuple(view.shape)
     array = contiguous(view if view.dtype.isnative else with_plain_elements(view))
-    return (array, name_of(array.dtype), array.shape) if nibbles is None else (packed(array), nibbles, array.shape)
+    if packed_name is not None:
+        return packed(array), packed_name, array.shape
+    return array, name_of(array.dtype), array.shape
 
 
 def _type_in_files(dtype: np.dtype, extension: str) -> Optional[str]:

@@ -9,10 +9,10 @@ from typing import Any, Optional
 import numpy as np
 
 from ._arrays import aligned_empty, host_view, is_torch, like_caller, with_plain_elements
-from ._dtypes import known_name, numpy_dtype, torch_dtype
+from ._dtypes import PACKED, known_name, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError
 from ._native import Conversion
-from ._nibbles import assign
+from ._sub_byte import assign
 from ._progress import Progress
 
 
@@ -77,7 +77,7 @@ def check_writable(out: np.ndarray) -> None:
 
 
 #: Types that a NumPy without the package ml_dtypes has no arrays of, and those that such arrays have then.
-_STANDS_FOR = {"bf16": "u16", "f8_e5m2": "u8", "f8_e4m3": "u8", "s4": "u8", "u4": "u8"}
+_STANDS_FOR = {"bf16": "u16", "f8_e5m2": "u8", "f8_e4m3": "u8", "f8_e8m0": "u8", **dict.fromkeys(PACKED, "u8")}
 
 
 def check_type(out: Any, name: str, dtype: Any = None) -> None:

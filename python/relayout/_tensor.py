@@ -16,14 +16,14 @@ import numpy as np
 from . import _native
 from ._dtypes import PACKED, name_of, numpy_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
-from ._nibbles import converted, nibble_dtype, nibble_name, unpacked
+from ._sub_byte import converted, count_in, sub_byte_dtype, sub_byte_name, unpacked
 from ._progress import Progress
 
 if TYPE_CHECKING:
     from ._files import File
 
 #: Types that a file which lacks them keeps as this one.
-_KEPT_AS = {"u8": ("s4", "u4", "f8_e5m2", "f8_e4m3"), "u16": ("bf16", "f16")}
+_KEPT_AS = {"u8": (*PACKED, "f8_e5m2", "f8_e4m3", "f8_e8m0"), "u16": ("bf16", "f16")}
 
 
 def _of_numpy(type_name: str) -> Optional[np.dtype]:
@@ -41,8 +41,8 @@ def _of_numpy(type_name: str) -> Optional[np.dtype]:
 
 def _asked(dtype: Any) -> Tuple[Optional[str], np.dtype]:
     """relayout's name of what a caller asks for, or None where it has none, and NumPy's type."""
-    if isinstance(dtype, (np.dtype, type)) and nibble_name(np.dtype(dtype)) is not None:
-        return None, np.dtype(dtype)  # one element a byte, which s4 and u4 are not
+    if isinstance(dtype, (np.dtype, type)) and sub_byte_name(np.dtype(dtype)) is not None:
+        return None, np.dtype(dtype)  # one element a byte, which sub-byte types here are not
     try:
         name = name_of(dtype)
     except UnsupportedError:
@@ -86,9 +86,9 @@ class Tensor:
         """The values: a read-only array over the file's pages where it is mapped, of the shape that is in the file.
 
         dtype: what the elements are, where the file does not say it: of raw bytes any type, of NumPy's void types one
-        of their width, and of bytes also the 8-bit floats, s4 and u4. Another type than the file's is an error, as
-        convert() converts values.
-        Elements of 4 bits become ml_dtypes.int4 or uint4, of which each takes a byte; dtype="u8" gives the bytes of two
+        of their width, and of bytes also the 8-bit floats and sub-byte types. Another type than the file's is an error,
+        as convert() converts values.
+        Sub-byte elements become those of ml_dtypes, of which each takes a byte; dtype="u8" gives the bytes of several
         as they are. A type that relayout does not convert comes as NumPy's own (complex numbers, text, records), and
         where NumPy has none as bytes, uint8.
         progress: as for convert(), while a picture or a member of an .npz is decoded; what a file's pages are is not
@@ -99,7 +99,7 @@ class Tensor:
             return self._view(self._picture(raw), self.dtype, dtype)
         said = self._said["dtype"]
         if said in PACKED:
-            return self._nibbles(raw, said, dtype)
+            return self._unpacked(raw, said, dtype)
         if said is None:
             return self._of_unknown_type(raw, dtype)
         return self._view(self._shaped(raw, numpy_dtype(said)), said, dtype)
@@ -127,18 +127,18 @@ class Tensor:
                 array.flags.writeable = False
             if name in PACKED:
                 flat = array.reshape(-1)
-                return unpacked(flat, str(name), (2 * flat.size,))
+                return unpacked(flat, str(name), (count_in(str(name), flat.size),))
             return array.view(wanted)
         if self._said["dtype_assumed"] and wanted.itemsize == array.itemsize:
             return array.view(wanted.newbyteorder() if self._said["byte_swapped"] else wanted)
         raise InvalidArgumentError(f"{self._what()} is of {said}, not of {name or dtype}; convert() converts values",
                                    "dtype", str(dtype), str(said))
 
-    def _nibbles(self, raw: np.ndarray, said: str, dtype: Any) -> np.ndarray:
+    def _unpacked(self, raw: np.ndarray, said: str, dtype: Any) -> np.ndarray:
         name = said if dtype is None else _asked(dtype)[0]
         if name == "u8":
             return raw
-        if dtype is not None and name != said and np.dtype(dtype) != nibble_dtype(said):
+        if dtype is not None and name != said and np.dtype(dtype) != sub_byte_dtype(said):
             raise InvalidArgumentError(f"{self._what()} is of {said}, not of {dtype}", "dtype", str(dtype), said)
         return unpacked(raw, said, self.shape)
 
@@ -151,13 +151,13 @@ class Tensor:
             return self._as_bytes(raw, width)
         if self._file.format == "raw" or not self.type_name:
             if name in PACKED:
-                return unpacked(raw, str(name), (2 * raw.size,))
+                return unpacked(raw, str(name), (count_in(str(name), raw.size),))
             if wanted.itemsize and raw.size % wanted.itemsize == 0:
                 return raw.view(wanted)
             raise InvalidArgumentError(f"{self._what()} has {raw.size} bytes, no whole number of elements of {dtype}",
                                        "dtype", str(dtype), str(raw.size))
         if name in PACKED and width == 1 and self._untyped():
-            return unpacked(raw, str(name), (2 * raw.size,))
+            return unpacked(raw, str(name), (count_in(str(name), raw.size),))
         if name not in PACKED and wanted.itemsize * 8 == self._said["item_bits"]:
             return self._shaped(raw, wanted)
         raise InvalidArgumentError(f"{self._what()} has elements of {self._said['item_bits']} bits, and {dtype} has "

@@ -37,7 +37,8 @@ def _host(x: Any) -> Any:
 
 
 def _source(x: Any) -> Any:
-    """Likewise of an array that is read alone: elements in another order of bytes, or of 4 bits, are copied first."""
+    """Likewise of an array that is read alone: elements in another order of bytes, or sub-byte ones, are copied
+    first."""
     return x if isinstance(x, _native.Buffer) else with_plain_elements(host_view(x))
 
 
@@ -131,7 +132,8 @@ class _Tensor:
             return out
         name = name_of(self.dtype if dtype is None else dtype)
         if name in PACKED:
-            raise UnsupportedError("NumPy has no elements of 4 bits: give another dtype, such as 's8'", "dtype", name)
+            raise UnsupportedError("NumPy has no elements of fewer than 8 bits: give another dtype, such as 's8'",
+                                   "dtype", name)
         if layout is None:
             made = np.empty(self._shape, numpy_dtype(name))
         else:

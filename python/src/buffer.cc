@@ -39,7 +39,7 @@ nb::object capsule_of(nb::handle object) {
 /// The elements at the same places in a type that __array_interface__ has, which is one of equal size.
 numpy::ArrayInterface interface_of(const TensorDesc& desc) {
   const int width = bits(desc.dtype);
-  const bool plain = desc.dtype != DType::bf16 && desc.dtype != DType::f8_e4m3 && desc.dtype != DType::f8_e5m2;
+  const bool plain = !is_floating(desc.dtype) || width < 8 || width > 16 || desc.dtype == DType::f16;
   const DType same = plain ? desc.dtype : width == 16 ? DType::u16 : DType::u8;
   return numpy::to_numpy({desc.layout, same});
 }

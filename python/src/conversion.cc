@@ -266,8 +266,9 @@ void bind_conversion(nb::module_& module) {
            nb::sig("def run(self, x: typing.Any, out: typing.Any = None, threads: int = 0, "
                    "progress: typing.Any = None) -> typing.Any"),
            "Converts x, an array of the type, shape and strides that this was planned for, and returns the result: a "
-           "new array of x's library, or `out`, which is as for `convert`. Of s4 and u4 it is uint8, with two elements "
-           "a byte. progress: as for `convert`. Errors: those of `convert`, and InvalidArgumentError where x has "
+           "new array of x's library, or `out`, which is as for `convert`. Of sub-byte types it is uint8, with several "
+           "elements a byte. progress: as for `convert`. Errors: those of `convert`, and InvalidArgumentError where x "
+           "has "
            "another type or shape, or other strides.")
       // Of arrays whose types were looked at.
       .def("_run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads"), nb::arg("fresh"),

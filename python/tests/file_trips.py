@@ -5,7 +5,7 @@ import subprocess
 import ml_dtypes
 import numpy as np
 import relayout
-from relayout._nibbles import nibble_name
+from relayout._sub_byte import sub_byte_name
 
 NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e5m2": "f8_e5m2",
          "float8_e4m3fn": "f8_e4m3", "int64": "s64", "int32": "s32", "int16": "s16", "int8": "s8", "uint64": "u64",
@@ -44,7 +44,7 @@ def canonical(x):
     """An array's type, shape and bits, whatever its order in memory and of bytes; of an int4's byte four bits."""
     plain = x.astype(x.dtype.newbyteorder("="), order="C") if x.dtype.fields is None else np.array(x, order="C")
     data = plain.tobytes()
-    if nibble_name(plain.dtype):
+    if sub_byte_name(plain.dtype):
         data = (np.frombuffer(data, np.uint8) & 15).tobytes()
     return plain.dtype.newbyteorder("="), x.shape, data
 
@@ -110,7 +110,7 @@ def load_npy(path, x):
 
 def load_numpy(got, x):
     """What NumPy read of relayout's file, where ml_dtypes' types are void and two elements of 4 bits are a byte."""
-    if nibble_name(x.dtype):
+    if sub_byte_name(x.dtype):
         both = np.stack([got.view(np.uint8) & 15, got.view(np.uint8) >> 4], -1).reshape(-1)
         return both[:x.size].view(x.dtype).reshape(x.shape)
     return got.view(x.dtype.newbyteorder("=")) if got.dtype.kind == "V" else got
@@ -119,7 +119,7 @@ def load_numpy(got, x):
 def from_safetensors(theirs, x):
     """What the package safetensors read."""
     data = np.frombuffer(bytes(theirs["data"]), np.uint8)
-    if nibble_name(x.dtype):
+    if sub_byte_name(x.dtype):
         assert theirs["dtype"] == "U8" and theirs["shape"] == [data.size]
         return load_numpy(data, x)
     assert theirs["dtype"] == _IN_SAFETENSORS[x.dtype.name], theirs["dtype"]

@@ -33,7 +33,8 @@ std::span<const DType> all_dtypes() { return kAll; }
 
 std::optional<int64_t> bytes_for(DType dtype, int64_t elements) {
   if (bits(dtype) >= 8) return checked_mul(elements, bits(dtype) / 8);
-  return ceil_div(elements, 8 / bits(dtype));
+  // Eight elements have `bits` bytes, so that nothing overflows on the way.
+  return elements / 8 * bits(dtype) + ceil_div(elements % 8 * bits(dtype), 8);
 }
 
 std::optional<DType> find_dtype(std::string_view text) {

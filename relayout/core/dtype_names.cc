@@ -3,9 +3,10 @@
 // The rules, in this order:
 //   1. a name of ours: f32, u4;
 //   2. a code of NumPy behind its mark of the bytes' order, <f4 or |u1. Its number counts bytes. Without the mark
-//      u4 and u8 would be two types, so that a letter with a number counts bits, and i4, i8, f4 and f8 are refused;
+//      u4 and u8 would be two types, so that a letter with a number counts bits, and i2, i4, i8, f4 and f8 are
+//      refused;
 //   3. behind a module (torch., numpy., np., ml_dtypes., jnp.) and with small or capital letters: a word (half),
-//      or a kind and its bits (float32, fp16, bfloat16, int4, uint8, i32, float8_e4m3fn).
+//      or a kind and its bits (float32, fp16, bfloat16, int4, uint8, i32, float8_e4m3fn, float4_e2m1fn_x2).
 #include <algorithm>
 #include <array>
 #include <string>
@@ -55,7 +56,8 @@ Reading read_marked(std::string_view text) {
 constexpr std::pair<std::string_view, DType> kDTypeWords[] = {
     {"half", DType::f16},     {"single", DType::f32},    {"double", DType::f64},    {"short", DType::s16},
     {"ushort", DType::u16},   {"long", DType::s64},      {"ulong", DType::u64},     {"ubyte", DType::u8},
-    {"bool", DType::boolean}, {"bool_", DType::boolean}, {"bool8", DType::boolean}, {"boolean", DType::boolean}};
+    {"bool", DType::boolean}, {"bool_", DType::boolean}, {"bool8", DType::boolean}, {"boolean", DType::boolean},
+    {"bit", DType::u1}};
 
 Reading read_word(std::string_view word, std::string_view module) {
   for (const auto& [name, dtype] : kDTypeWords) {
@@ -78,16 +80,24 @@ Reading read_word(std::string_view word, std::string_view module) {
   return {};
 }
 
-/// The suffix of an 8-bit float as our names have it: e4m3 is the type that others call e4m3fn, as it has no
-/// infinities.
-std::string small_float(std::string_view rest) {
-  if (rest.starts_with("8")) rest.remove_prefix(1);
-  if (rest.starts_with("_")) rest.remove_prefix(1);
-  if (rest == "e4m3fn") rest = "e4m3";
-  return "f8_" + std::string(rest);
+/// A floating type that is called by its bits and letters, "8_e4m3fn", or by its letters alone. Behind these others say
+/// what a type has only finite values of (fn), and that it has no sign (u). PyTorch counts pairs of 4-bit floats (_x2).
+std::optional<DType> small_float(std::string_view rest) {
+  static constexpr std::pair<DType, std::string_view> kSmallFloats[] = {
+      {DType::f8_e5m2, ""},   {DType::f8_e4m3, "fn"}, {DType::f8_e8m0, "fnu"},
+      {DType::f6_e3m2, "fn"}, {DType::f6_e2m3, "fn"}, {DType::f4_e2m1, "fn"}};
+  for (const auto& [dtype, suffix] : kSmallFloats) {
+    const std::string ours(name(dtype)), width = ours.substr(1, 1), letters = ours.substr(3);
+    for (const std::string& behind : {std::string(), std::string(suffix), std::string("fn_x2")}) {
+      if (behind == "fn_x2" && dtype != DType::f4_e2m1) continue;
+      const std::string whole = letters + behind;
+      if (rest == whole || rest == width + whole || rest == width + "_" + whole) return dtype;
+    }
+  }
+  return std::nullopt;
 }
 
-/// A kind and its bits, or the letters of an 8-bit float.
+/// A kind and its bits, or the letters of a small float.
 Reading read_kind(std::string_view word) {
   // The longest first.
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
@@ -96,11 +106,11 @@ Reading read_kind(std::string_view word) {
   if (word == "float8_e4m3") {
     return {{}, "; ml_dtypes calls a type with infinities so. f8_e4m3 has none: it is ml_dtypes' float8_e4m3fn"};
   }
-  if (word.starts_with("e4m3") || word.starts_with("e5m2")) return {find_dtype(small_float(word))};
+  if (word.starts_with("e")) return {small_float(word)};
   const auto* found = std::ranges::find_if(kKinds, [&](const auto& kind) { return word.starts_with(kind.first); });
   if (found == std::end(kKinds)) return {};
   const std::string_view rest = word.substr(found->first.size());
-  if (found->second == "f" && rest.starts_with("8")) return {find_dtype(small_float(rest))};
+  if (found->second == "f" && rest.find('e') != rest.npos) return {small_float(rest)};
   return {find_dtype(std::string(found->second) + std::string(rest))};
 }
 
@@ -134,7 +144,7 @@ std::vector<std::string> names_understood() {
   for (DType dtype : all_dtypes()) out.emplace_back(name(dtype));
   for (const auto& [word, dtype] : kDTypeWords) out.emplace_back(word);
   for (const std::string_view kind : {"float", "bfloat", "int", "uint"}) {
-    for (const std::string_view bits : {"4", "8", "16", "32", "64"}) {
+    for (const std::string_view bits : {"1", "2", "4", "8", "16", "32", "64"}) {
       std::string whole = std::string(kind) + std::string(bits);
       if (read_kind(whole).dtype) out.push_back(std::move(whole));
     }

@@ -34,6 +34,10 @@ TEST(DTypeNames, NamesOfOtherSystemsAreUnderstood) {
       {DType::bf16, {"bfloat16", "BF16", "torch.bfloat16", "ml_dtypes.bfloat16", "jnp.bfloat16"}},
       {DType::f8_e4m3, {"float8_e4m3fn", "fp8_e4m3", "F8_E4M3", "f8e4m3fn", "e4m3", "torch.float8_e4m3fn"}},
       {DType::f8_e5m2, {"float8_e5m2", "fp8_e5m2", "F8_E5M2", "f8e5m2", "e5m2"}},
+      {DType::f8_e8m0, {"float8_e8m0fnu", "torch.float8_e8m0fnu", "F8_E8M0", "f8e8m0fnu", "e8m0fnu", "e8m0"}},
+      {DType::f6_e3m2, {"float6_e3m2fn", "f6_e3m2fn", "F6_E3M2", "fp6_e3m2", "e3m2"}},
+      {DType::f6_e2m3, {"ml_dtypes.float6_e2m3fn", "F6_E2M3", "f6e2m3fn", "e2m3fn"}},
+      {DType::f4_e2m1, {"float4_e2m1fn", "torch.float4_e2m1fn_x2", "fp4_e2m1", "f4_e2m1fn", "e2m1fn", "e2m1"}},
       {DType::s64, {"int64", "i64", "I64", "long", "torch.long", "<i8"}},
       {DType::s32, {"int32", "i32", "torch.int", "<i4"}},
       {DType::s16, {"int16", "i16", "short", "<i2"}},
@@ -45,6 +49,9 @@ TEST(DTypeNames, NamesOfOtherSystemsAreUnderstood) {
       {DType::boolean, {"bool_", "bool8", "boolean", "BOOL", "torch.bool", "|b1", "|?"}},
       {DType::s4, {"int4", "torch.int4", "ml_dtypes.int4", "S4"}},
       {DType::u4, {"uint4", "U4"}},
+      {DType::s2, {"int2", "ml_dtypes.int2", "torch.int2"}},
+      {DType::u2, {"uint2", "U2", "torch.uint2"}},
+      {DType::u1, {"uint1", "bit", "U1", "torch.uint1"}},
   };
   for (const auto& [dtype, texts] : kNames) {
     for (const char* text : texts) {
@@ -58,8 +65,8 @@ TEST(DTypeNames, WhatMeansTwoTypesIsRefusedWithBoth) {
   expect_contains("i8", {"s8", "s64"});
   expect_contains("f4", {"f32", "NumPy"});
   expect_contains("f8", {"f64", "NumPy"});
-  expect_contains("i2", {"s16", "NumPy"});
-  expect_contains("u1", {"u8", "NumPy"});
+  expect_contains("i2", {"s2", "s16"});
+  expect_contains("i1", {"s8", "NumPy"});
   expect_contains("float", {"f32", "f64"});
   expect_contains("int", {"s32", "s64"});
   expect_contains("byte", {"s8", "u8"});

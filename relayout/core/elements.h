@@ -133,7 +133,8 @@ class Elements : public ConstElements {
 };
 
 /// Whether a range of type `given` holds elements of type `wanted`: it is that type, or, for a type that C++20 has no
-/// arrays of (f16, bf16, f8_e5m2, f8_e4m3, bool, and s4 and u4, two in a byte), the unsigned integers of its width.
+/// arrays of (the small floating types, bool, and sub-byte types, several in a byte), the unsigned integers of its
+/// width.
 bool holds_elements(DType given, DType wanted);
 
 /// The elements' bytes, of which there are at least `need`. Errors, which name the operation and the side ("source"):

@@ -119,12 +119,13 @@ TEST(Elements, KnowTheirBytesAndType) {
   EXPECT_TRUE(Elements().bytes().empty());
 }
 
-// Each type is held by itself; small floats, 4-bit integers and bool also by unsigned integers of their width.
+// Each type is held by itself; small floats, sub-byte types and bool also by unsigned integers of their width.
 TEST(Elements, WhichTypesHoldWhich) {
   for (const DType wanted : all_dtypes()) {
     for (const DType given : all_dtypes()) {
       const bool nameless = wanted == DType::f16 || wanted == DType::bf16 || wanted == DType::boolean ||
-                            bits(wanted) < 8 || wanted == DType::f8_e4m3 || wanted == DType::f8_e5m2;
+                            bits(wanted) < 8 || wanted == DType::f8_e4m3 || wanted == DType::f8_e5m2 ||
+                            wanted == DType::f8_e8m0;
       const DType unsigned_one = bits(wanted) == 16 ? DType::u16 : DType::u8;
       EXPECT_EQ(holds_elements(given, wanted), given == wanted || (nameless && given == unsigned_one))
           << name(given) << " " << name(wanted);

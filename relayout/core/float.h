@@ -1,13 +1,20 @@
-// The small floating types: f16, bf16, f8_e5m2, f8_e4m3 as bits, and conversions to and from f32.
+// The small floating types as bits (f16, bf16, f8_e5m2, f8_e4m3, f8_e8m0, f6_e3m2, f6_e2m3, f4_e2m1), and conversions
+// to and from f32.
 //
 // Sources: IEEE 754-2019 (binary16), bfloat16 (the upper half of binary32), OCP "8-bit Floating
 // Point Specification" rev. 1.0 (E5M2 with infinities; E4M3 without: S.1111.111 is its only NaN and
-// 448 its largest value).
+// 448 its largest value), OCP "Microscaling Formats (MX) Specification" v1.0 (E8M0, E3M2, E2M3, E2M1). What the last
+// leaves open is as ml_dtypes does it.
 //
 // To a narrower type values round to nearest, ties to even, denormals included. Overflow gives
 // infinity, or NaN in f8_e4m3, which has none. NaN stays NaN: the sign and the upper payload bits are kept
 // and the quiet bit is set (in f8_e4m3 only the sign is kept). Widening is exact; it sets the quiet
 // bit of a NaN too, except from bf16, whose bits are simply moved. f16 is bit-equal to F16C.
+//
+// The types of 6 and 4 bits have neither infinity nor NaN: overflow and infinity give the largest value of that sign,
+// and NaN gives a zero whose sign is the opposite of its own. f8_e8m0 has powers of two only, and NaN for everything
+// else: for zero, negative values, infinity and values from 1.5 * 2^127 on. Positive values below 2^-127 give 2^-127,
+// and a value in the middle of two powers gives the larger one.
 //
 //     uint16_t h = f32_to_f16(65520.0f);    // 0x7c00, +inf: just over the largest half
 //
@@ -74,8 +81,23 @@ RELAYOUT_INLINE uint32_t narrow_ieee(float value) {
   return sign | select_less(kF32Inf, abs, nan, number);
 }
 
-/// A type of kBits in all -> f32. kHasInf: the largest exponent means infinity and NaN.
-template <int kBits, int kMantissa, int kBias, bool kHasInf>
+/// f32 -> a type without infinity and NaN, whose largest magnitude has the bits kMost. The result is in the low bits.
+template <int kMantissa, int kBias, uint32_t kMost>
+RELAYOUT_INLINE uint32_t narrow_saturating(float value) {
+  constexpr uint32_t kSign = kMost + 1;
+  const uint32_t bits = bits_of(value);
+  const uint32_t abs = bits & kF32Abs;
+  const uint32_t sign = (bits ^ abs) >> (32 - std::bit_width(kSign));
+  const uint32_t rounded = round_magnitude<kMantissa, kBias>(abs);
+  return select_less(kF32Inf, abs, sign ^ kSign, sign | (rounded < kMost ? rounded : kMost));
+}
+
+/// What the largest magnitudes of a type mean: those of the largest exponent infinity and NaN, the last one NaN, or
+/// numbers as all others do.
+enum class Largest : uint8_t { infinity, nan, number };
+
+/// A type of kBits in all -> f32.
+template <int kBits, int kMantissa, int kBias, Largest kLargest>
 RELAYOUT_INLINE float widen(uint32_t bits) {
   constexpr uint32_t kAbs = (1u << (kBits - 1)) - 1;
   constexpr uint32_t kRebias = static_cast<uint32_t>(127 - kBias) << 23;
@@ -87,11 +109,11 @@ RELAYOUT_INLINE float widen(uint32_t bits) {
   // A denormal's mantissa, put under the smallest normal's exponent, is too large by just that.
   const uint32_t denormal = bits_of(float_of(shifted + kSmallestNormal) - float_of(kSmallestNormal));
   uint32_t out = select_less(abs, 1u << kMantissa, denormal, normal);
-  if constexpr (kHasInf) {
+  if constexpr (kLargest == Largest::infinity) {
     constexpr uint32_t kInf = static_cast<uint32_t>(2 * kBias + 1) << kMantissa;
     out = select_less(abs, kInf, out, shifted | kF32Inf);
     out = select_less(kInf, abs, out | kF32Quiet, out);
-  } else {
+  } else if constexpr (kLargest == Largest::nan) {
     out = select_less(abs, kAbs, out, kF32Inf | kF32Quiet);
   }
   return float_of(out | sign);
@@ -123,10 +145,52 @@ RELAYOUT_INLINE uint8_t f32_to_f8_e4m3(float value) {
   return static_cast<uint8_t>(sign | (rounded < 0x7f ? rounded : 0x7f));
 }
 
-RELAYOUT_INLINE float f16_to_f32(uint16_t bits) { return float_detail::widen<16, 10, 15, true>(bits); }
+RELAYOUT_INLINE uint8_t f32_to_f6_e3m2(float value) {
+  return static_cast<uint8_t>(float_detail::narrow_saturating<2, 3, 31>(value));
+}
+RELAYOUT_INLINE uint8_t f32_to_f6_e2m3(float value) {
+  return static_cast<uint8_t>(float_detail::narrow_saturating<3, 1, 31>(value));
+}
+RELAYOUT_INLINE uint8_t f32_to_f4_e2m1(float value) {
+  return static_cast<uint8_t>(float_detail::narrow_saturating<1, 1, 7>(value));
+}
+
+RELAYOUT_INLINE uint8_t f32_to_f8_e8m0(float value) {
+  const uint32_t bits = float_detail::bits_of(value);
+  const uint32_t abs = bits & float_detail::kF32Abs;
+  // Half of the exponent's last place is added, so that 1.5 * 2^e becomes 2^(e + 1). The numbers of the smallest
+  // exponent are denormals, whose values follow each other evenly: from 1.5 * 2^-127 on they become 2^-126.
+  const uint32_t rounded = (abs + 0x400000) >> 23;
+  const uint32_t number = float_detail::select_less(abs, 0x600000, 0, rounded < 255 ? rounded : 255);
+  // All ones for zero and for what has a sign.
+  const auto none = static_cast<uint32_t>(static_cast<int32_t>(bits | (bits - 1)) >> 31);
+  return static_cast<uint8_t>(number | none);
+}
+
+RELAYOUT_INLINE float f16_to_f32(uint16_t bits) {
+  return float_detail::widen<16, 10, 15, float_detail::Largest::infinity>(bits);
+}
 RELAYOUT_INLINE float bf16_to_f32(uint16_t bits) { return float_detail::float_of(static_cast<uint32_t>(bits) << 16); }
-RELAYOUT_INLINE float f8_e5m2_to_f32(uint8_t bits) { return float_detail::widen<8, 2, 15, true>(bits); }
-RELAYOUT_INLINE float f8_e4m3_to_f32(uint8_t bits) { return float_detail::widen<8, 3, 7, false>(bits); }
+RELAYOUT_INLINE float f8_e5m2_to_f32(uint8_t bits) {
+  return float_detail::widen<8, 2, 15, float_detail::Largest::infinity>(bits);
+}
+RELAYOUT_INLINE float f8_e4m3_to_f32(uint8_t bits) {
+  return float_detail::widen<8, 3, 7, float_detail::Largest::nan>(bits);
+}
+RELAYOUT_INLINE float f6_e3m2_to_f32(uint8_t bits) {
+  return float_detail::widen<6, 2, 3, float_detail::Largest::number>(bits);
+}
+RELAYOUT_INLINE float f6_e2m3_to_f32(uint8_t bits) {
+  return float_detail::widen<6, 3, 1, float_detail::Largest::number>(bits);
+}
+RELAYOUT_INLINE float f4_e2m1_to_f32(uint8_t bits) {
+  return float_detail::widen<4, 1, 1, float_detail::Largest::number>(bits);
+}
+RELAYOUT_INLINE float f8_e8m0_to_f32(uint8_t bits) {
+  const uint32_t exponent = bits;
+  const uint32_t number = exponent != 0 ? exponent << 23 : 0x400000;  // 2^-127 is a denormal
+  return float_detail::float_of(number | (exponent == 255 ? float_detail::kF32Quiet : 0));
+}
 
 /// f64 -> f32 rounded to odd: a result that is not exact gets its last bit set. Rounding that to a type of
 /// at least two bits less then equals rounding the f64 directly (Boldo & Melquiond, 2008).

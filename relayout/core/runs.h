@@ -15,8 +15,8 @@
 // long as possible. Of other layouts, such as dims 3,2 with strides 2,3, the order is that of the strides, largest
 // first, and a run may end where the next one goes on. Those of a swizzled layout come in the order under the swizzle.
 //
-// `f` is called as f(offset, length) or as f(offset, length, index): offset and length count elements (of 4-bit types
-// too), and index (a const Dims&) is the logical index at `offset`. Where f returns a bool, false ends the loop.
+// `f` is called as f(offset, length) or as f(offset, length, index): offset and length count elements (of sub-byte
+// types too), and index (a const Dims&) is the logical index at `offset`. Where f returns a bool, false ends the loop.
 //
 // Law: for all offsets o: o lies in exactly one run  <=>  layout.inverse(o) == Slot::element.
 #pragma once

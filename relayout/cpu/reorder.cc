@@ -14,12 +14,12 @@
 namespace relayout::cpu {
 namespace {
 
-/// Whether blocks may write halves of one byte. They do not where all stretches that they write start at whole bytes.
+/// Whether blocks may write parts of one byte. They do not where all stretches that they write start at whole bytes.
 bool shares_bytes(const BoxPlan& box) {
-  if (box.unit_bits[kDst] != 4) return false;
+  if (box.unit_bits[kDst] == 8) return false;
   const auto* stages = box.as<Stages>();
   if (!stages) return true;
-  const auto odd = [](int64_t nibbles) { return nibbles % 2 != 0; };
+  const auto odd = [&](int64_t elements) { return elements % byte_period(box.unit_bits[kDst]) != 0; };
   const auto steps_odd = [&](const Axis& axis) { return axis.table >= 0 || odd(axis.stride[kDst]); };
   const auto shift_odd = [&](const Stages::Rest& rest) { return odd(rest.shift[kDst]); };
   const Stretches& out = stages->out;
@@ -46,16 +46,16 @@ class Shared {
   template <typename GoOn>
   bool run(const RunOptions& options, int64_t rounds, const GoOn& go_on) {
     const PlanData& plan = context_.plan;
-    const bool halves = std::ranges::any_of(boxes_, shares_bytes);
+    const bool shared = std::ranges::any_of(boxes_, shares_bytes);
     const int64_t total = bytes();
     rounds = std::max<int64_t>(1, rounds);
     // Boxes, and the padding between them, are parts of the same lines. Where two cores write these, a line goes from
     // one core's cache to the other's and back.
     const int64_t least = plan.boxes().size() + plan.fills().size() > 1 ? kGrainsOfSeveral : 1;
     const int64_t grains = std::min(kMostGrains, total / rounds / least / std::max<int64_t>(1, options.grain_bytes));
-    // With beta a thread would read bytes while another thread writes the other half of them.
-    const bool alone = options.threads == 1 || grains <= 1 || (halves && plan.attributes().beta != 0);
-    context_.shared = halves && !alone;
+    // With beta a thread would read bytes while another thread writes other elements in them.
+    const bool alone = options.threads == 1 || grains <= 1 || (shared && plan.attributes().beta != 0);
+    context_.shared = shared && !alone;
     const int64_t shares_of_round = alone ? 1 : grains * kSharesOfGrain;
     shares_ = shares_of_round * rounds;
     for (int64_t round = 0; round < rounds; ++round) {

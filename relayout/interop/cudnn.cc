@@ -18,6 +18,7 @@ constexpr TypeName kTypes[] = {
     {DType::s32, 4, "CUDNN_DATA_INT32"},         {DType::u8, 6, "CUDNN_DATA_UINT8"},
     {DType::bf16, 9, "CUDNN_DATA_BFLOAT16"},     {DType::s64, 10, "CUDNN_DATA_INT64"},
     {DType::f8_e4m3, 12, "CUDNN_DATA_FP8_E4M3"}, {DType::f8_e5m2, 13, "CUDNN_DATA_FP8_E5M2"},
+    {DType::f8_e8m0, 15, "CUDNN_DATA_FP8_E8M0"}, {DType::f4_e2m1, 16, "CUDNN_DATA_FP4_E2M1"},
     {DType::s4, 17, "CUDNN_DATA_INT4"},          {DType::u4, 18, "CUDNN_DATA_UINT4"},
     {DType::u32, 19, "CUDNN_DATA_UINT32"},
 };

@@ -58,6 +58,10 @@ DLDataTypeCode type_code(DType dtype) {
     case DType::bf16: return kDLBfloat;
     case DType::f8_e5m2: return kDLFloat8_e5m2;
     case DType::f8_e4m3: return kDLFloat8_e4m3fn;
+    case DType::f8_e8m0: return kDLFloat8_e8m0fnu;
+    case DType::f6_e3m2: return kDLFloat6_e3m2fn;
+    case DType::f6_e2m3: return kDLFloat6_e2m3fn;
+    case DType::f4_e2m1: return kDLFloat4_e2m1fn;
     default: break;
   }
   switch (kind(dtype)) {
@@ -79,7 +83,7 @@ DLDataTypeCode type_code(DType dtype) {
                std::to_string(std::numeric_limits<int64_t>::max()));
 }
 
-/// How many elements here one element of the tensor spans: its lanes, or the two halves of a padded byte.
+/// How many elements here one element of the tensor spans: its lanes, or those that a padded byte has room for.
 int64_t checked_lanes(const DLDataType& type, const ImportOptions& options) {
   const bool padded = (options.flags & kFlagSubbytePadded) != 0 && type.bits < 8;
   if (type.lanes == 0) refuse_field(ErrorCode::invalid_argument, "a type of 0 lanes", "dtype.lanes", "0", "1 or more");
@@ -93,6 +97,10 @@ int64_t checked_lanes(const DLDataType& type, const ImportOptions& options) {
                  "elements are vectors of " + std::to_string(type.lanes) + " lanes (" + name(type) +
                      "), which are taken for a last dim only where lanes_as_dim is set",
                  "dtype.lanes", std::to_string(type.lanes), "1");
+  if (padded && 8 % type.bits != 0)
+    refuse_field(ErrorCode::unsupported,
+                 "padded elements of " + std::to_string(type.bits) + " bits, which do not fill a byte here",
+                 "dtype.bits", std::to_string(type.bits), "1, 2, 4 or 8 bits");
   return padded ? 8 / type.bits : type.lanes;
 }
 
@@ -171,7 +179,7 @@ View from_dlpack(const DLTensor& tensor, const ImportOptions& options) {
     strides.push_back(1);
   }
   int64_t before = elements_before(dims, strides, "dlpack");
-  if (bits(dtype) == 4 && before % 2 != 0) ++before;  // offset 0 is the begin of a byte
+  before = ceil_div(before, byte_period(dtype)) * byte_period(dtype);  // offset 0 is the begin of a byte
   out.desc = TensorDesc(Layout::strided(dims, strides, before), dtype);
   out.data = tensor.data;
   if (tensor.byte_offset > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
@@ -216,11 +224,11 @@ Tensor to_dlpack(const TensorDesc& desc, void* data, DLDevice device) {
   out.dtype = data_type(desc.dtype);
   out.device = device;
   if (layout.empty()) return out;
-  if (bits(desc.dtype) == 4 && layout.offset0() % 2 != 0)
+  if (const int period = byte_period(desc.dtype); layout.offset0() % period != 0)
     refuse_field(ErrorCode::unsupported,
                  "element 0 lies at offset " + std::to_string(layout.offset0()) +
-                     ", in the upper half of a byte, and byte_offset counts bytes",
-                 "offset0", std::to_string(layout.offset0()), "a multiple of 2");
+                     ", inside a byte, and byte_offset counts bytes",
+                 "offset0", std::to_string(layout.offset0()), "a multiple of " + std::to_string(period));
   out.data = data;
   out.byte_offset = static_cast<uint64_t>(in_bytes(layout.offset0(), desc.dtype));
   return out;

@@ -40,7 +40,7 @@ DType dtype_of(DLDataType type);
 /// What a DLTensor says.
 struct View {
   /// Offset o of the layout lies bits * o / 8 bytes behind `data` + `byte_offset`. offset0 is 0 but for negative
-  /// strides, which lead back to offset 0 or, for elements of 4 bits, 1.
+  /// strides, which lead back to offset 0 or, for sub-byte elements, to one of the next that fill its first bytes.
   TensorDesc desc;
   /// As given: a pointer, or a handle on some devices.
   void* data = nullptr;
@@ -62,7 +62,7 @@ struct ImportOptions {
 /// The tensor's layout, on any device; nothing is read but the description. Errors: unsupported (a type; vectors;
 /// vectors whose elements are padded), invalid_argument (a field that contradicts another one, named; strides that are
 /// required), limit (over 12 dims), overflow.
-/// With kFlagSubbytePadded an element of 4 bits has a byte of its own, whose lower half is the element: its strides are
+/// With kFlagSubbytePadded a sub-byte element has a byte of its own, whose lowest bits are the element: its strides are
 /// doubled here.
 View from_dlpack(const DLTensor& tensor, const ImportOptions& options = {});
 
@@ -85,7 +85,7 @@ struct Tensor {
 };
 
 /// `data` is where offset 0 of the layout lies; without elements it is left out, as DLPack wants it. Strides are always
-/// given. Errors: unsupported (the dim that is blocked or padded; elements of 4 bits of which the first lies inside a
+/// given. Errors: unsupported (the dim that is blocked or padded; sub-byte elements of which the first lies inside a
 /// byte), overflow. Law: from_dlpack() of it has the same elements at the same places.
 Tensor to_dlpack(const TensorDesc& desc, void* data, DLDevice device = {kDLCPU, 0});
 

@@ -69,12 +69,11 @@ TEST(DLPack, TypesHaveDLPacksCodes) {
   EXPECT_EQ(name(data_type(DType::boolean)), "kDLBool, 8 bits, 1 lane");
   const auto message = [](DLDataType type) { return error_of([&] { dtype_of(type); }).message(); };
   EXPECT_EQ(message({kDLComplex, 64, 1}), "dlpack: kDLComplex, 64 bits, 1 lane: no type here has such elements");
-  EXPECT_EQ(message({kDLFloat4_e2m1fn, 4, 1}),
-            "dlpack: kDLFloat4_e2m1fn, 4 bits, 1 lane: no type here has such elements");
+  EXPECT_EQ(message({kDLFloat8_e3m4, 8, 1}), "dlpack: kDLFloat8_e3m4, 8 bits, 1 lane: no type here has such elements");
   EXPECT_EQ(message({99, 8, 1}), "dlpack: type code 99, 8 bits, 1 lane: no type here has such elements");
   for (const DLDataType type : {DLDataType{kDLFloat8_e4m3, 8, 1},
                                 {kDLFloat8_e5m2fnuz, 8, 1},
-                                {kDLFloat6_e3m2fn, 6, 1},
+                                {kDLFloat6_e3m2fn, 8, 1},
                                 {kDLBool, 1, 1},
                                 {kDLInt, 128, 1},
                                 {kDLOpaqueHandle, 64, 1}})
@@ -195,7 +194,7 @@ TEST(DLPack, WhatItCannotSayIsRefused) {
             }).message(),
             "DLPack has one stride a dim: dim 1 is blocked, with the digits (8,1)(2,160)");
   EXPECT_EQ(error_of([] { to_dlpack(desc("a@7", {3}, DType::s4), nullptr); }).message(),
-            "dlpack: element 0 lies at offset 7, in the upper half of a byte, and byte_offset counts bytes");
+            "dlpack: element 0 lies at offset 7, inside a byte, and byte_offset counts bytes");
   int dummy = 0;
   EXPECT_EQ(to_dlpack(desc("ab@7", {0, 3}), &dummy).data, nullptr);
   EXPECT_EQ(to_dlpack(desc("ab@7", {2, 3}), &dummy).byte_offset, 28u);

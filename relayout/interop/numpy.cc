@@ -19,6 +19,7 @@ constexpr NumpyType kNumpyTypes[] = {{DType::f64, "<f8", "float64", "np.float64"
                                      {DType::bf16, "<V2", "bfloat16", "ml_dtypes.bfloat16"},
                                      {DType::f8_e5m2, "<V1", "float8_e5m2", "ml_dtypes.float8_e5m2"},
                                      {DType::f8_e4m3, "<V1", "float8_e4m3fn", "ml_dtypes.float8_e4m3fn"},
+                                     {DType::f8_e8m0, "<V1", "float8_e8m0fnu", "ml_dtypes.float8_e8m0fnu"},
                                      {DType::s64, "<i8", "int64", "np.int64"},
                                      {DType::s32, "<i4", "int32", "np.int32"},
                                      {DType::s16, "<i2", "int16", "np.int16"},
@@ -35,8 +36,8 @@ const NumpyType& type_of(DType dtype) {
   }
   const std::string known(relayout::name(dtype));
   throw Error(ErrorCode::unsupported,
-              "NumPy has no packed 4-bit types, so none that is " + known +
-                  " (ml_dtypes' int4 and uint4 keep one element a byte)",
+              "NumPy has no packed types of fewer than 8 bits, so none that is " + known +
+                  " (ml_dtypes' types keep one element a byte)",
               "dtype", known, "a type of whole bytes");
 }
 
@@ -124,8 +125,10 @@ DType dtype_of(std::string_view typestr, std::string_view dtype_name) {
   if (typestr.size() < 3 || std::string_view("<>|=").find(typestr[0]) == std::string_view::npos)
     refuse_type(typestr, "is no byte order, letter and number of bytes");
   const std::string_view code = typestr.substr(1);
-  if (code[0] == 'V' && (dtype_name == "int4" || dtype_name == "uint4"))
-    refuse_type(dtype_name, "keeps one element a byte, and 4-bit types here have two");
+  static constexpr std::string_view kSubByte[] = {"int1",  "int2",          "int4",          "uint1",        "uint2",
+                                                  "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"};
+  if (code[0] == 'V' && std::ranges::find(kSubByte, dtype_name) != std::end(kSubByte))
+    refuse_type(dtype_name, "keeps one element a byte, and elements of fewer than 8 bits here share bytes");
   if (typestr[0] == '>' && code.substr(1) != "1") refuse_type(typestr, "is big-endian");
   for (const NumpyType& type : kNumpyTypes) {
     if (type.typestr.substr(1) == code && (code[0] != 'V' || type.name == dtype_name)) return type.dtype;

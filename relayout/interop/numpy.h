@@ -11,8 +11,8 @@
 // address of __array_interface__ is the address of that element, also where strides are negative.
 //
 // Types are named as NumPy does. Those of the package ml_dtypes (bfloat16, float8_e5m2, float8_e4m3fn) have typestrs of
-// untyped bytes, <V2 and <V1, so that their name is needed too. Its int4 and uint4 keep one element a byte, and are not
-// s4 and u4, which have two.
+// untyped bytes, <V2 and <V1, so that their name is needed too. Its types of fewer than 8 bits keep one element a byte,
+// and are not those here, which share bytes.
 //
 // Source: NumPy's "The array interface protocol", PEP 3118 and Py_buffer. The test `numpy_layouts` compares with NumPy.
 #pragma once
@@ -57,9 +57,9 @@ struct BufferInfo {
   Dims suboffsets{};
 };
 
-/// "<f4"; "<V2" for bf16, "<V1" for the types of 8 bits that ml_dtypes has. Error{unsupported} for s4 and u4.
+/// "<f4"; "<V2" for bf16, "<V1" for the types of 8 bits that ml_dtypes has. Error{unsupported} for sub-byte types.
 std::string_view typestr(DType dtype);
-/// "float32", "bfloat16". Error{unsupported} for s4 and u4.
+/// "float32", "bfloat16". Error{unsupported} for sub-byte types.
 std::string_view dtype_name(DType dtype);
 /// The type that both say. Error{unsupported} names one that has no type here: big-endian, complex, text, dates,
 /// objects, records, long doubles, ml_dtypes' other types; untyped bytes without a name.

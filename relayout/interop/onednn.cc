@@ -22,10 +22,10 @@ struct TypeRow {
   DType dtype;
   int number;
 };
-constexpr TypeRow kTypes[] = {{DType::f16, 1},     {DType::bf16, 2},     {DType::f32, 3}, {DType::s32, 4},
-                              {DType::s8, 5},      {DType::u8, 6},       {DType::f64, 7}, {DType::boolean, 8},
-                              {DType::f8_e5m2, 9}, {DType::f8_e4m3, 10}, {DType::s4, 11}, {DType::u4, 12},
-                              {DType::s64, 16}};
+constexpr TypeRow kTypes[] = {{DType::f16, 1},      {DType::bf16, 2},     {DType::f32, 3}, {DType::s32, 4},
+                              {DType::s8, 5},       {DType::u8, 6},       {DType::f64, 7}, {DType::boolean, 8},
+                              {DType::f8_e5m2, 9},  {DType::f8_e4m3, 10}, {DType::s4, 11}, {DType::u4, 12},
+                              {DType::f8_e8m0, 13}, {DType::f4_e2m1, 14}, {DType::s64, 16}};
 
 /// A block of one dim: one of its digits but the outermost.
 struct InnerBlock {
@@ -239,10 +239,14 @@ int data_type_number(DType dtype) {
               "dtype", std::string(name(dtype)), type_names());
 }
 
+std::string type_name(DType dtype) {
+  return dtype == DType::boolean ? "boolean" : dtype == DType::f8_e8m0 ? "e8m0" : std::string(name(dtype));
+}
+
 std::string type_names() {
   std::string out;
   for (const TypeRow& row : kTypes) {
-    if (row.dtype != DType::boolean) out += (out.empty() ? "" : ", ") + std::string(name(row.dtype));
+    if (row.dtype != DType::boolean) out += (out.empty() ? "" : ", ") + type_name(row.dtype);
   }
   return out;
 }

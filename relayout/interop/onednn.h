@@ -47,9 +47,11 @@ struct BlockedDesc {
 };
 
 /// The number that dnnl_data_type_t has for a type. Those up to u8 (6) exist since oneDNN 1, f64 (7) in oneDNN 3.2, all
-/// in 3.13. bool has a number there, but no name in dnnl.hpp and no tensors. Error{unsupported} for s16 and the
-/// unsigned types but u8 and u4, which oneDNN does not have.
+/// in 3.13. bool has a number there, but no name in dnnl.hpp and no tensors. Error{unsupported} for the types
+/// that oneDNN does not have.
 int data_type_number(DType dtype);
+/// oneDNN's name of a type, in dnnl.hpp and in its logs: "f32", "e8m0", "boolean".
+std::string type_name(DType dtype);
 /// The types that oneDNN has tensors of, "f16, bf16, ...", for errors.
 std::string type_names();
 /// The type of that number; Error{unsupported} names a number that has none here.

@@ -33,6 +33,8 @@ LibraryVersion first_version_of_type(DType dtype) {
     case DType::f64: return {3, 2};
     case DType::f8_e5m2:
     case DType::f8_e4m3:
+    case DType::f8_e8m0:
+    case DType::f4_e2m1:
     case DType::s4:
     case DType::u4:
     case DType::s64: return {3, 13};
@@ -104,7 +106,7 @@ bool is_padded(const BlockedDesc& fields) {
 
 std::string code(const TensorDesc& desc) {
   const BlockedDesc fields = to_onednn(desc);
-  const std::string type(name(desc.dtype)), of_type = since(type, first_version_of_type(desc.dtype));
+  const std::string type = type_name(desc.dtype), of_type = since(type, first_version_of_type(desc.dtype));
   const std::string head =
       "dnnl::memory::desc md(" + list_of(desc.layout.dims()) + ", dnnl::memory::data_type::" + type + ", ";
   const std::optional<std::string> tag = tag_of(desc.layout);

@@ -235,7 +235,7 @@ TEST(OneDnnFields, EveryTypeOfOneDnn) {
       EXPECT_EQ(error.code(), ErrorCode::unsupported);
     }
   }
-  EXPECT_EQ(known, 13);
+  EXPECT_EQ(known, 15);
 }
 
 TEST(OneDnnFields, Code) {
@@ -290,7 +290,7 @@ TEST(OneDnnFields, CodeThatNoConstructorMakesIsRefused) {
   const Error boolean = refusal("ab", {2, 3}, DType::boolean), foreign = refusal("ab", {2, 3}, DType::u16);
   for (const Error& error : {boolean, foreign}) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_EQ(error.limit(), "f16, bf16, f32, s32, s8, u8, f64, f8_e5m2, f8_e4m3, s4, u4, s64");
+    EXPECT_EQ(error.limit(), "f16, bf16, f32, s32, s8, u8, f64, f8_e5m2, f8_e4m3, s4, u4, e8m0, f4_e2m1, s64");
   }
 }
 

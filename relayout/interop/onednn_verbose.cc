@@ -116,9 +116,9 @@ void check_offset(const VerboseTensor& tensor, const std::string& text, std::opt
 }
 
 DType dtype_of(const VerboseTensor& tensor, const std::string& text) {
-  const std::string_view name = tensor.data_type == "boolean" ? "bool" : std::string_view(tensor.data_type);
-  for (const DTypeRow& row : kDTypeRows) {
-    if (row.name == name) return row.dtype;
+  const std::string_view name = tensor.data_type;
+  for (const DType dtype : all_dtypes()) {
+    if (type_name(dtype) == name) return dtype;
   }
   refuse_text(ErrorCode::unsupported, text, "data_type", name, "there is no type " + escaped(name) + " here",
               "f32, bf16, s8 ...");
@@ -279,7 +279,7 @@ TensorDesc from_verbose(std::string_view text, const Dims& dims, std::optional<i
 VerboseTensor verbose_tensor(const TensorDesc& desc, std::string_view name, LibraryVersion version) {
   const BlockedDesc fields = to_onednn(desc);
   VerboseTensor out{.syntax = syntax_of(version), .name = std::string(name), .format_kind = "blocked", .extra = "f0"};
-  out.data_type = desc.dtype == DType::boolean ? "boolean" : std::string(relayout::name(desc.dtype));
+  out.data_type = type_name(desc.dtype);
   out.dims = desc.layout.dims();
   const auto ndims = static_cast<std::size_t>(fields.ndims);
   if (!std::ranges::equal(std::span(fields.dims).first(ndims), std::span(fields.padded_dims).first(ndims)))

@@ -124,7 +124,7 @@ TEST(OneDnnVerbose, WhatIsNoLayoutIsRefusedByName) {
   EXPECT_EQ(refused("wei_s8::blocked:abcd:f1:s8m1"), "unsupported extra");
   EXPECT_EQ(refused("src_f32:o:blocked:abcd:f0"), "unsupported properties");
   EXPECT_EQ(refused("src_f32:0:blocked:abcd:f0"), "unsupported properties");
-  EXPECT_EQ(refused("src_f4_e2m1::blocked:abcd:f0"), "unsupported data_type");
+  EXPECT_EQ(refused("src_f4_e3m0::blocked:abcd:f0"), "unsupported data_type");
   EXPECT_EQ(refused("src_f32:p:blocked:abcd:f0"), "invalid_argument properties");
   EXPECT_EQ(refused("src_f32::blocked:aBcd16b:f0"), "invalid_argument properties");
   EXPECT_EQ(refused("src_f32::blocked:abcd:4x1:f0"), "invalid_argument strides");

@@ -21,6 +21,7 @@ constexpr TorchType kTorchTypes[] = {{DType::f64, "torch.float64", "torch.double
                                      {DType::bf16, "torch.bfloat16", ""},
                                      {DType::f8_e5m2, "torch.float8_e5m2", ""},
                                      {DType::f8_e4m3, "torch.float8_e4m3fn", ""},
+                                     {DType::f8_e8m0, "torch.float8_e8m0fnu", ""},
                                      {DType::s64, "torch.int64", "torch.long"},
                                      {DType::s32, "torch.int32", "torch.int"},
                                      {DType::s16, "torch.int16", "torch.short"},
@@ -142,7 +143,8 @@ std::string_view dtype_name(DType dtype) {
   }
   const std::string known(relayout::name(dtype));
   throw Error(ErrorCode::unsupported,
-              "PyTorch has no tensors of packed 4-bit integers, so none of " + known + "; it has " + torch_type_names(),
+              "PyTorch has no tensors of single elements of fewer than 8 bits, so none of " + known + "; it has " +
+                  torch_type_names(),
               "dtype", known, torch_type_names());
 }
 

@@ -39,8 +39,8 @@ struct TensorMeta {
   friend bool operator==(const TensorMeta&, const TensorMeta&) = default;
 };
 
-/// "torch.float32". Error{unsupported} names a type that PyTorch does not have: s4 and u4, of which PyTorch's int4 and
-/// uint4 are names without storage.
+/// "torch.float32". Error{unsupported} names a type that PyTorch does not have: sub-byte types, of which PyTorch's
+/// int4, uint4 and their like are names without storage.
 std::string_view dtype_name(DType dtype);
 /// The type of "torch.float32" or "float32"; PyTorch's other names ("float", "half", "long") count too.
 /// Error{unsupported} names one that has no type here.

@@ -74,8 +74,8 @@ int64_t elements_before(const Dims& dims, const Dims& strides, std::string_view 
     farthest = reach;
     worst = d;
   }
-  // One less than the largest number, as the span is one more and an offset of 4-bit elements is made even.
-  if (before < std::numeric_limits<int64_t>::max()) return static_cast<int64_t>(before);
+  // Eight less than the largest number, as the span is one more and offsets of sub-byte elements are rounded up.
+  if (before < std::numeric_limits<int64_t>::max() - 7) return static_cast<int64_t>(before);
   throw Error(ErrorCode::overflow,
               std::string(system) + ": what the strides lead back overflows 64 bits; dim " + std::to_string(worst) +
                   " (" + std::to_string(dims[worst]) + ") leads farthest, by " + std::to_string(dims[worst] - 1) +
@@ -84,7 +84,8 @@ int64_t elements_before(const Dims& dims, const Dims& strides, std::string_view 
 }
 
 std::optional<int64_t> bytes_before(int64_t offset, DType dtype) {
-  return bits(dtype) < 8 ? offset / (8 / bits(dtype)) : checked_mul(offset, bits(dtype) / 8);
+  if (bits(dtype) >= 8) return checked_mul(offset, bits(dtype) / 8);
+  return offset / 8 * bits(dtype) + offset % 8 * bits(dtype) / 8;
 }
 
 void refuse_stride(std::string_view what, int d, int64_t stride, std::string_view allowed) {

@@ -34,7 +34,7 @@ std::optional<Dims> strides_in_bytes(const Layout& layout, Dims strides, int64_t
 /// elements. Error{overflow} names the dim whose stride leads back farthest, and the system.
 int64_t elements_before(const Dims& dims, const Dims& strides, std::string_view system);
 
-/// The bytes before element `offset`, where they fit 63 bits. Two elements of 4 bits share a byte; it is the caller who
+/// The bytes before element `offset`, where they fit 63 bits. Sub-byte elements share bytes; it is the caller who
 /// asks whether an odd one begins inside a byte.
 std::optional<int64_t> bytes_before(int64_t offset, DType dtype);
 

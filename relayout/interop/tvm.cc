@@ -31,8 +31,15 @@ constexpr TypeName kTypes[] = {
     {DType::u16, "uint16"},
     {DType::u8, "uint8"},
     {DType::boolean, "bool"},
+    {DType::f8_e8m0, "float8_e8m0fnu"},
+    {DType::f6_e3m2, "float6_e3m2fn"},
+    {DType::f6_e2m3, "float6_e2m3fn"},
+    {DType::f4_e2m1, "float4_e2m1fn"},
     {DType::s4, "int4"},
     {DType::u4, "uint4"},
+    {DType::s2, "int2"},
+    {DType::u2, "uint2"},
+    {DType::u1, "uint1"},
 };
 
 char to_upper(char ch) { return static_cast<char>(ch - 'a' + 'A'); }

@@ -24,7 +24,8 @@
 
 namespace relayout::xla {
 
-/// XLA's name of a type: "pred" for bool, "f8e4m3fn", "bf16", "s4". Every type has one.
+/// XLA's name of a type: "pred" for bool, "f8e4m3fn", "bf16", "s4". Error{unsupported} for the floats
+/// of 6 bits.
 std::string_view type_name(DType dtype);
 /// The type of that name, in small or capital letters. Errors: unsupported (a type of XLA that this library lacks: c64,
 /// f8e4m3b11fnuz, s2, ...), parse (no type of XLA at all).
@@ -32,7 +33,8 @@ DType dtype_of(std::string_view name);
 
 /// Reads a shape: "f32[3,5]{1,0:T(2,2)}", or "f32[3,5]" alone, which is row-major. S and a memory space, which says
 /// where the buffer is and not how it is laid out, is read past. E and the bits of an element must be those of the
-/// type: s4 and u4 need E(4), because without it XLA keeps each in a byte of its own, and here two share one. (Packed,
+/// type: s4 and u4 need E(4), and other sub-byte types their bits, because without it XLA keeps each in a byte of its
+/// own, and here they share one. (Packed,
 /// XLA has the even element in the high half of the byte, and this library in the low half.) Errors: parse (with a
 /// caret; sparse dims, L, tiles that join dims (*) and tiles that do not divide the one before are named; tuples; dims
 /// with bounds, <=3), unsupported (a type, E), overflow.

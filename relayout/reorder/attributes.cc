@@ -170,8 +170,7 @@ PerMask part_of(const PerMask& whole, const Dims& dims, const Dims& begin, const
 }  // namespace
 
 void check_attributes(const Attributes& attributes, const TensorDesc& src, const TensorDesc& dst) {
-  if (attributes.padding.kind == Padding::Kind::value)
-    (void)element_bits(attributes.padding.value, dst.dtype, "padding");
+  if (attributes.padding.kind == Padding::Kind::value) (void)padding_bits(attributes.padding.value, dst.dtype);
   const ComputeType compute = compute_type(src.dtype, dst.dtype, true);
   const NumberCheck number{.compute = compute};
   const auto zero_point = [&](DType dtype, bool of_dst) {

@@ -66,7 +66,7 @@ PerMask per_mask_of_shape(std::vector<double> values, const Dims& shape, const D
 struct Padding {
   enum class Kind : uint8_t { value, keep };
   Kind kind = Kind::value;
-  /// A value of the destination's type (element_value.h). 0 unless set.
+  /// A value of the destination's type (padding_bits() of element_value.h). 0 unless set.
   ElementValue value;
 
   static Padding zero() { return {}; }

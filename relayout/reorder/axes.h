@@ -8,7 +8,7 @@
 
 namespace relayout {
 
-/// A *unit* is what offsets in a box count: a byte or, of types of 4 bits, a nibble. Its bits, and how many units an
+/// A *unit* is what offsets in a box count: a byte or, of sub-byte types, an element. Its bits, and how many units an
 /// element has.
 inline int unit_bits(DType dtype) { return bits(dtype) < 8 ? bits(dtype) : 8; }
 inline int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }

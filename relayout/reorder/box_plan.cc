@@ -16,7 +16,7 @@ KernelShape shape_of(const ProgrammedLines&) { return KernelShape::gather; }
 KernelShape shape_of(const PermutedRows& method) {
   return std::visit([](const auto& otherwise) { return shape_of(otherwise); }, method.otherwise);
 }
-KernelShape shape_of(const Nibbles&) { return KernelShape::gather; }
+KernelShape shape_of(const SubByte&) { return KernelShape::gather; }
 KernelShape shape_of(const Fill&) { return KernelShape::fill; }
 KernelShape shape_of(const ConvertedRuns&) { return KernelShape::copy; }
 KernelShape shape_of(const ConvertedTransposition&) { return KernelShape::transpose; }

@@ -12,10 +12,10 @@
 #include "relayout/reorder/methods/fill.h"
 #include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/methods/long_copy.h"
-#include "relayout/reorder/methods/nibbles.h"
 #include "relayout/reorder/methods/permuted_rows.h"
 #include "relayout/reorder/methods/register_tiles.h"
 #include "relayout/reorder/methods/repeated_runs.h"
+#include "relayout/reorder/methods/sub_byte.h"
 
 namespace relayout {
 
@@ -63,7 +63,7 @@ struct Stages {
   /// then no other padding is left.
   bool fills = false;
   uint64_t fill = 0;
-  /// The type of the elements that are moved; those of 4 bits take a byte.
+  /// The type of the elements that are moved; those of sub-byte types take a byte.
   DType between = DType::u8;
   std::vector<BoxPlan> moves;
   std::vector<Rest> rests;
@@ -97,7 +97,7 @@ struct TileRuns {
 };
 
 using Method = std::variant<LongCopy, RepeatedRuns, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines,
-                            PermutedRows, Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements,
+                            PermutedRows, SubByte, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements,
                             Stages, TileRuns>;
 
 /// What a method does in one word, as it is told to users.

@@ -127,7 +127,7 @@ double block_ns(const Loops& box, const PermutedRows& method) {
 }  // namespace
 
 bool has_cached_price(const BoxPlan& box) {
-  if (box.nibbles()) return false;
+  if (box.sub_byte()) return false;
   return box.as<ProgrammedLines>() || std::visit(
                                           [&](const auto& method) {
                                             return requires { block_ns(box, method); };

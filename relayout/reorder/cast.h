@@ -11,9 +11,9 @@
 // To an integer type: NaN gives 0; else saturate to the type's range, then round to nearest even. The
 // upper bound is the largest value *of the compute type* not above the integer's, so f32 -> s32 ends
 // at 2147483520 (oneDNN's rule). To a floating type: round to nearest even, overflow as the type does
-// (core/float.h). To bool: not equal 0 (NaN is true). From bool: 0 or 1. With arithmetic attributes a
-// NaN result is the type's positive quiet NaN, so that no order of operands shows.
-// The whole table with examples is docs/conversions.md.
+// (core/float.h), or saturate where it has no infinity. To bool: not equal 0 (NaN is true). From bool: 0 or 1. With
+// arithmetic attributes a NaN result is the type's positive quiet NaN, so that no order of operands shows. The whole
+// table with examples is docs/conversions.md.
 //
 //     float x = load<float, DType::u8>(200);                 // 200.0f
 //     int8_t y = store<DType::s8, float>(x);                 // 127
@@ -62,7 +62,7 @@ inline constexpr bool kIsFloating = kKind<D> == DTypeKind::floating;
 template <DType D>
 inline constexpr bool kIsSigned = kKind<D> == DTypeKind::signed_integer;
 template <DType D>
-inline constexpr bool kIsNibble = kBits<D> == 4;
+inline constexpr bool kIsSubByte = kBits<D> < 8;
 
 namespace cast_detail {
 
@@ -77,8 +77,8 @@ using StorageOf = std::conditional_t<kIsFloating<D>, ByBits<D, uint8_t, uint16_t
 
 }  // namespace cast_detail
 
-/// The C++ type of one stored element: its bits for the small floating types, a byte for bool. A
-/// 4-bit element stands alone in a byte, s4 sign-extended; memory packs two (read_element).
+/// The C++ type of one stored element: its bits for the small floating types, a byte for bool. A sub-byte element
+/// stands alone in a byte, s4 and s2 sign-extended; memory packs several (read_element).
 template <DType D>
 using Storage = cast_detail::StorageOf<D>;
 
@@ -93,13 +93,30 @@ RELAYOUT_INLINE void with_dtype(DType dtype, F&& f) {
   (std::make_index_sequence<kDTypeCount>());
 }
 
-/// Element i of packed memory at any alignment. For the 4-bit types element 0 is the low nibble of byte 0.
+/// The first byte that has bits of sub-byte element i, and at which of its bits the element starts. An element of 6
+/// bits may end in the next byte.
+template <int kElementBits>
+struct BitPlace {
+  int64_t byte;
+  int shift;
+
+  RELAYOUT_INLINE explicit BitPlace(int64_t i)
+      : byte((i >> 3) * kElementBits + ((static_cast<int>(i & 7) * kElementBits) >> 3)),
+        shift((static_cast<int>(i & 7) * kElementBits) & 7) {}
+  RELAYOUT_INLINE bool ends_in_next() const { return 8 % kElementBits != 0 && shift + kElementBits > 8; }
+};
+
+/// Element i of packed memory at any alignment; how sub-byte elements lie is said at bits() of core/dtype.h.
 template <DType D>
 RELAYOUT_INLINE Storage<D> read_element(const void* base, int64_t i) {
-  if constexpr (kIsNibble<D>) {
-    const int byte = static_cast<const uint8_t*>(base)[i >> 1];
-    const int nibble = (byte >> (4 * (i & 1))) & 15;
-    return static_cast<Storage<D>>(kIsSigned<D> ? (nibble ^ 8) - 8 : nibble);
+  if constexpr (kIsSubByte<D>) {
+    constexpr int kMask = (1 << kBits<D>)-1, kSign = 1 << (kBits<D> - 1);
+    const auto* bytes = static_cast<const uint8_t*>(base);
+    const BitPlace<kBits<D>> at(i);
+    int both = bytes[at.byte];
+    if (at.ends_in_next()) both |= bytes[at.byte + 1] << 8;
+    const int value = (both >> at.shift) & kMask;
+    return static_cast<Storage<D>>(kIsSigned<D> ? (value ^ kSign) - kSign : value);
   } else {
     Storage<D> out;
     __builtin_memcpy(&out, static_cast<const char*>(base) + i * static_cast<int64_t>(sizeof out), sizeof out);
@@ -107,13 +124,16 @@ RELAYOUT_INLINE Storage<D> read_element(const void* base, int64_t i) {
   }
 }
 
-/// Writes element i. Where two 4-bit elements share a byte, the other half is kept.
+/// Writes element i. The bits of other elements in its bytes are kept.
 template <DType D>
 RELAYOUT_INLINE void write_element(void* base, int64_t i, Storage<D> value) {
-  if constexpr (kIsNibble<D>) {
-    uint8_t& byte = static_cast<uint8_t*>(base)[i >> 1];
-    const int shift = 4 * static_cast<int>(i & 1);
-    byte = static_cast<uint8_t>((byte & (0xf0 >> shift)) | ((value & 15) << shift));
+  if constexpr (kIsSubByte<D>) {
+    constexpr int kMask = (1 << kBits<D>)-1;
+    auto* bytes = static_cast<uint8_t*>(base);
+    const BitPlace<kBits<D>> at(i);
+    const int mask = kMask << at.shift, bits = (value & kMask) << at.shift;
+    bytes[at.byte] = static_cast<uint8_t>((bytes[at.byte] & ~mask) | bits);
+    if (at.ends_in_next()) bytes[at.byte + 1] = static_cast<uint8_t>((bytes[at.byte + 1] & ~(mask >> 8)) | (bits >> 8));
   } else {
     __builtin_memcpy(static_cast<char*>(base) + i * static_cast<int64_t>(sizeof value), &value, sizeof value);
   }
@@ -121,7 +141,7 @@ RELAYOUT_INLINE void write_element(void* base, int64_t i, Storage<D> value) {
 
 namespace cast_detail {
 
-/// The range of an integer type; s4 and u4 are narrower than their storage.
+/// The range of an integer type; sub-byte types are narrower than their storage.
 template <DType D>
 inline constexpr Int128 kMax = (Int128{1} << (kBits<D> - (kIsSigned<D> ? 1 : 0))) - 1;
 template <DType D>
@@ -218,6 +238,14 @@ RELAYOUT_INLINE Storage<D> from_f32(float value) {
     return f32_to_f8_e5m2(value);
   else if constexpr (D == DType::f8_e4m3)
     return f32_to_f8_e4m3(value);
+  else if constexpr (D == DType::f8_e8m0)
+    return f32_to_f8_e8m0(value);
+  else if constexpr (D == DType::f6_e3m2)
+    return f32_to_f6_e3m2(value);
+  else if constexpr (D == DType::f6_e2m3)
+    return f32_to_f6_e2m3(value);
+  else if constexpr (D == DType::f4_e2m1)
+    return f32_to_f4_e2m1(value);
   else
     static_assert(D == DType::f32, "a floating type needs a line here that calls its conversion from f32");
 }
@@ -237,6 +265,14 @@ RELAYOUT_INLINE C load(Storage<D> element) {
     return static_cast<C>(f8_e5m2_to_f32(element));
   else if constexpr (D == DType::f8_e4m3)
     return static_cast<C>(f8_e4m3_to_f32(element));
+  else if constexpr (D == DType::f8_e8m0)
+    return static_cast<C>(f8_e8m0_to_f32(element));
+  else if constexpr (D == DType::f6_e3m2)
+    return static_cast<C>(f6_e3m2_to_f32(element));
+  else if constexpr (D == DType::f6_e2m3)
+    return static_cast<C>(f6_e2m3_to_f32(element));
+  else if constexpr (D == DType::f4_e2m1)
+    return static_cast<C>(f4_e2m1_to_f32(element));
   else if constexpr (D == DType::boolean)
     return static_cast<C>(element != 0 ? 1 : 0);
   else {
@@ -264,9 +300,9 @@ RELAYOUT_INLINE Storage<D> store(C value) {
       return from_f32<D>(f64_to_f32_odd(value));
     else if constexpr (D == DType::f32)
       return integer_to<float>(value);
-    else if constexpr (D == DType::bf16)
+    else if constexpr (D == DType::bf16 || D == DType::f8_e8m0)
       return from_f32<D>(integer_to_f32_odd(value));
-    // Magnitudes beyond 2^17 overflow f16 and the f8 types, and smaller integers are exact in f32.
+    // Magnitudes beyond 2^17 overflow all others, and smaller integers are exact in f32.
     else
       return from_f32<D>(static_cast<float>(static_cast<int32_t>(value < -0x20000  ? -0x20000
                                                                  : value > 0x20000 ? 0x20000

@@ -73,7 +73,7 @@ class Price {
   void add(const BoxPlan& box, const M& method, double times, bool in_tile) {
     const Bytes bytes = count(times * static_cast<double>(box.elements), !std::is_same_v<M, Fill>);
     start(box, times);
-    if constexpr (std::is_same_v<M, Gather> || std::is_same_v<M, ConvertedElements> || std::is_same_v<M, Nibbles>) {
+    if constexpr (std::is_same_v<M, Gather> || std::is_same_v<M, ConvertedElements> || std::is_same_v<M, SubByte>) {
       if (streams_ && box.shape() == KernelShape::gather && reads_lines(box))
         ns_ += kFetchedNs * times * static_cast<double>(box.elements) * std::max(0.0, 1 - 1 / traffic_.spread);
     }

@@ -44,6 +44,15 @@ double decoded(DType dtype, uint64_t element) {
   return out;
 }
 
+/// Whether converting a finite number gave the largest value of a type without infinity and NaN, although the next
+/// value, if there were one, would be as near.
+bool saturates(DType dtype, double number) {
+  if (bits(dtype) >= 8) return false;
+  const uint64_t most = (uint64_t{1} << (bits(dtype) - 1)) - 1;
+  const double largest = decoded(dtype, most);
+  return std::fabs(number) >= largest + (largest - decoded(dtype, most - 1)) / 2;
+}
+
 }  // namespace
 
 ElementValue value_of(uint64_t bits, DType dtype) {
@@ -124,7 +133,11 @@ uint64_t element_bits(const ElementValue& value, DType dtype, std::string_view w
                "a value of " + type);
     } else if (std::isinf(real) && !std::isinf(held)) {
       refuse("which has no infinity", "a finite number");
-    } else if (std::isfinite(real) && !std::isfinite(held)) {
+    } else if (std::isnan(real) && !std::isnan(held)) {
+      refuse("which has no NaN", "a number");
+    } else if (dtype == DType::f8_e8m0 && real <= 0) {
+      refuse("which has numbers above 0 only", "a value of " + type);
+    } else if (std::isfinite(real) && (!std::isfinite(held) || saturates(dtype, real))) {
       refuse("whose largest number is below it", "a value of " + type);
     } else if (real != 0 && held == 0) {
       refuse("whose smallest number above 0 is further from it than 0", "a value of " + type);
@@ -145,6 +158,11 @@ uint64_t element_bits(const ElementValue& value, DType dtype, std::string_view w
   const Int128 number = negative ? -magnitude : magnitude;
   if (number < lowest_of(dtype) || number > highest_of(dtype)) refuse(holds, range);
   return static_cast<uint64_t>(number) & (~uint64_t{0} >> (64 - bits(dtype)));
+}
+
+uint64_t padding_bits(const ElementValue& value, DType dtype) {
+  if (dtype == DType::f8_e8m0 && value.real() == 0) return 0;
+  return element_bits(value, dtype, "padding");
 }
 
 }  // namespace relayout

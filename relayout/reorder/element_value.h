@@ -11,7 +11,7 @@
 //     another number    (a double, a text with a point or an exponent) for an integer type or bool itself, if it
 //                       is whole and below 2^53; for a floating type the nearest one that is finite, and 0 only of 0
 //     infinity, NaN     for an integer type or bool an error; for a floating type itself, if it has infinities,
-//                       and a quiet NaN
+//                       and a quiet NaN, if it has NaN
 #pragma once
 
 #include <concepts>
@@ -62,6 +62,10 @@ class ElementValue {
 /// The bits of the element that holds the value, in the low bits, by the table above. Error{invalid_argument} names
 /// `what`, the value and the type, and says what the type holds.
 uint64_t element_bits(const ElementValue& value, DType dtype, std::string_view what);
+
+/// The bits of an element of padding. These are those of the value, but f8_e8m0 has no 0: there 0 is the byte 0, which
+/// means 2^-127.
+uint64_t padding_bits(const ElementValue& value, DType dtype);
 
 /// The value of an element's bits: a whole number for the integer types and bool, else the double that equals it.
 ElementValue value_of(uint64_t bits, DType dtype);

@@ -60,7 +60,7 @@ TEST(ElementValue, IntegersAreHeldExactlyOrRefused) {
 
 TEST(ElementValue, FloatsAreTheNearestAndStayFinite) {
   for (DType dtype : all_dtypes()) {
-    if (!is_floating(dtype)) continue;
+    if (!is_floating(dtype) || bits(dtype) < 8 || dtype == DType::f8_e8m0) continue;
     for (const double value : {0.0, -0.0, 0.1, -3.3, 7.5, 0.02}) {
       EXPECT_EQ(element_bits(value, dtype, "x"), encode(dtype, value)) << name(dtype) << " " << value;
     }
@@ -77,6 +77,32 @@ TEST(ElementValue, FloatsAreTheNearestAndStayFinite) {
   }
   EXPECT_EQ(refused(9007199254740993, DType::f64), ErrorCode::invalid_argument);
   EXPECT_EQ(element_bits(16777217.0, DType::f32, "x"), encode(DType::f32, 16777216.0));
+}
+
+TEST(ElementValue, TypesWithoutInfinityTakeWhatIsNear) {
+  struct Case {
+    DType dtype;
+    std::vector<double> taken, refused;
+  };
+  const Case cases[] = {
+      {DType::f4_e2m1, {0.0, -0.0, 0.3, -3.3, 6.0, 6.9, -6.9}, {0.1, 7.0, 1e39, -7.5}},
+      {DType::f6_e2m3, {0.1, -3.3, 7.5, 7.7}, {0.05, 7.75, 1e39}},
+      {DType::f6_e3m2, {0.1, 0.04, 28.0, 29.9}, {0.03, 30.0, -1e39}},
+      {DType::f8_e8m0, {1.0, 0.1, 3e-39, 2.5e38}, {0.0, -0.0, -1.0, 2.6e38}},
+  };
+  for (const auto& [dtype, taken, refuses] : cases) {
+    for (const double value : taken) EXPECT_EQ(element_bits(value, dtype, "x"), encode(dtype, value)) << value;
+    for (const double value : refuses) EXPECT_EQ(refused(value, dtype), ErrorCode::invalid_argument) << value;
+    EXPECT_EQ(refused(kInfinity, dtype), ErrorCode::invalid_argument);
+    if (dtype == DType::f8_e8m0)
+      EXPECT_EQ(element_bits(std::nan(""), dtype, "x"), 255u);
+    else
+      EXPECT_EQ(refused(std::nan(""), dtype), ErrorCode::invalid_argument);
+  }
+  EXPECT_EQ(element_bits(4, DType::f4_e2m1, "x"), 6u);
+  EXPECT_EQ(refused(5, DType::f4_e2m1), ErrorCode::invalid_argument);  // a whole number is exact
+  EXPECT_EQ(padding_bits(0, DType::f8_e8m0), 0u);
+  EXPECT_EQ(padding_bits(2, DType::f8_e8m0), 128u);
 }
 
 TEST(ElementValue, TextsSayWhatTheyMean) {

@@ -39,7 +39,7 @@ std::string number(T value) {
 }
 
 std::string unit_text(int unit_bits, int64_t stride) {
-  return std::to_string(stride) + (unit_bits == 4 ? " nibbles" : " bytes");
+  return std::to_string(stride) + (unit_bits == 8 ? " bytes" : " elements");
 }
 
 std::string axis_text(const BoxPlan& box, const Axis& axis) {
@@ -106,7 +106,7 @@ std::string PlanData::kernel(const BoxPlan& box) const {
            std::to_string(lines->program->lines.size()) + " lines";
   }
   const int64_t bytes = box.piece[kSrc];
-  const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
+  const std::string pieces = bytes == 0 ? "single elements" : std::to_string(bytes) + "-byte elements";
   std::string out;
   switch (box.shape()) {
     case KernelShape::copy:

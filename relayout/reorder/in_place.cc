@@ -136,7 +136,7 @@ InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, cons
     if (staged && staged->pads) return InPlacePlan(std::move(made));
   }
   if (!fills) return InPlacePlan(std::move(made));
-  plan.fill_bits = element_bits(attributes.padding.value, dst.dtype, "padding");
+  plan.fill_bits = padding_bits(attributes.padding.value, dst.dtype);
   auto regions = make_fills(dst);
   if (!regions) {
     throw Error(ErrorCode::unsupported, "in-place reorder: the padding of " + text_of(dst) + " is in too many pieces");

@@ -22,10 +22,11 @@ struct CutChoice {
   int64_t src_bytes = 0;
 };
 
-/// Converts an offset from elements to bytes. Nothing where an element of 4 bits does not start a byte.
+/// Converts an offset from elements to bytes. Nothing where a sub-byte element does not start a byte.
 std::optional<int64_t> to_bytes(int64_t elements, DType dtype) {
   if (bits(dtype) >= 8) return elements * (bits(dtype) / 8);
-  return elements % 2 == 0 ? std::optional(elements / 2) : std::nullopt;
+  const int64_t period = byte_period(dtype);
+  return elements % period == 0 ? std::optional(elements / period * (period * bits(dtype) / 8)) : std::nullopt;
 }
 
 /// The layout of the part where the loops in `tails` are at their last turn; its smallest offset becomes 0. A swizzled
@@ -136,7 +137,7 @@ class Stager {
     // with the sides exchanged.
     const bool backwards = ordered(out.step.loops, written, read);
     if (!forwards && !backwards) return std::nullopt;
-    // Elements of 4 bits of two parts may share a byte, so these parts are not independent.
+    // Sub-byte elements of two parts may share a byte, so these parts are not independent.
     out.step.independent = forwards && backwards && bits(dst_.dtype) >= 8;
     out.step.backwards = !forwards;
     return out;

@@ -7,11 +7,11 @@
 namespace relayout {
 namespace {
 
-/// The rows (or columns) of a block of elements of 4 bits that has `other` columns (or rows). All blocks have about as
+/// The rows (or columns) of a block of sub-byte elements that has `other` columns (or rows). All blocks have about as
 /// many, and a multiple of the elements that are moved at a time.
-int64_t nibble_side(int64_t count, int64_t other) {
+int64_t sub_byte_side(int64_t count, int64_t other) {
   constexpr int64_t kTogether = 8;
-  const int64_t most = std::clamp(kMaxBuffered / other, kNibbleSide, kMaxBlockSide) / kTogether * kTogether;
+  const int64_t most = std::clamp(kMaxBuffered / other, kSubByteSide, kMaxBlockSide) / kTogether * kTogether;
   return ceil_div(ceil_div(count, ceil_div(count, most)), kTogether) * kTogether;
 }
 
@@ -57,9 +57,9 @@ bool choose_blocks_along_rows(Loops& loops) {
   return true;
 }
 
-void choose_nibble_blocks(Loops& loops) {
-  loops.block_rows = nibble_side(loops.row_count, std::min(loops.col_count, kNibbleSide));
-  loops.block_cols = nibble_side(loops.col_count, loops.block_rows);
+void choose_sub_byte_blocks(Loops& loops) {
+  loops.block_rows = sub_byte_side(loops.row_count, std::min(loops.col_count, kSubByteSide));
+  loops.block_cols = sub_byte_side(loops.col_count, loops.block_rows);
 }
 
 void finish(Loops& loops, Box rest) {
@@ -83,7 +83,7 @@ void apply_ahead(const Tuning& tuning, Loops& loops) {
 }
 
 void write_past_cache(Loops& loops, bool scattered) {
-  loops.past_cache = (loops.dense_cols || scattered) && !loops.nibbles() && loops.piece[kDst] <= kMostStreamedPiece;
+  loops.past_cache = (loops.dense_cols || scattered) && !loops.sub_byte() && loops.piece[kDst] <= kMostStreamedPiece;
 }
 
 void note_strides(Loops& loops) {

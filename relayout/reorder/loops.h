@@ -25,11 +25,11 @@ namespace relayout {
 
 /// Loops around a region of rows x columns of pieces, done block by block. The rows are several axes fused into one
 /// index, innermost axis first, and so are the columns: axes of small extents together make a block that is worth a
-/// call. Offsets and strides of src and dst count units of unit_bits: bytes, or nibbles where 4-bit elements could not
-/// be paired into bytes.
+/// call. Offsets and strides of src and dst count units of unit_bits: bytes, or elements where sub-byte elements could
+/// not be joined to bytes.
 struct Loops {
-  /// Bytes of a piece on each side; 0 where pieces are single nibbles. Pieces that are transposed have a power of two
-  /// of bytes, at most 8, and as many on both sides where no value is converted.
+  /// Bytes of a piece on each side; 0 where they are single sub-byte elements. Pieces that are transposed have a power
+  /// of two of bytes, at most 8, and as many on both sides where no value is converted.
   std::array<int64_t, 2> piece{1, 1};
   std::array<int8_t, 2> unit_bits{8, 8};  // of src and dst
   Offsets offset{};
@@ -58,8 +58,8 @@ struct Loops {
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 
-  bool nibbles() const { return unit_bits[kSrc] == 4 || unit_bits[kDst] == 4; }
-  /// Bytes of a piece on the side where it is larger; 1 for single nibbles.
+  bool sub_byte() const { return unit_bits[kSrc] < 8 || unit_bits[kDst] < 8; }
+  /// Bytes of a piece on the side where it is larger; 1 for single sub-byte elements.
   int64_t larger_piece() const { return std::max<int64_t>(1, std::max(piece[kSrc], piece[kDst])); }
   /// Bytes of a region's row in the destination.
   int64_t row_bytes() const { return col_count * piece[kDst]; }
@@ -103,9 +103,9 @@ void choose_square_blocks(Loops& loops);
 bool choose_blocks_along_rows(Loops& loops);
 /// The most elements of a block that goes by way of a buffer between source and destination, in the cache.
 inline constexpr int64_t kMaxBuffered = 4096;
-/// Chooses the blocks of elements of 4 bits, with kNibbleSide rows and columns if the region has so many.
-void choose_nibble_blocks(Loops& loops);
-inline constexpr int64_t kNibbleSide = 64;
+/// Chooses the blocks of sub-byte elements, with kSubByteSide rows and columns if the region has so many.
+void choose_sub_byte_blocks(Loops& loops);
+inline constexpr int64_t kSubByteSide = 64;
 
 /// Bytes of the destination that consecutive rows fill without a gap.
 inline int64_t rows_run(const Loops& loops) {

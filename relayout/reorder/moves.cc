@@ -1,6 +1,6 @@
-// The order in which methods that move bits are asked: pair nibbles into bytes where that is possible; look whether
-// tiles of registers suit the box; then choose rows and columns of pieces, and the method that suits these. Start at
-// plan_move() at the end.
+// The order in which methods that move bits are asked: join sub-byte elements to bytes where that is possible; look
+// whether tiles of registers suit the box; then choose rows and columns of pieces, and the method that suits these.
+// Start at plan_move() at the end.
 #include "relayout/reorder/moves.h"
 
 #include <limits>

@@ -25,7 +25,7 @@ bool same_value(Storage<D> a, Storage<D> b) {
 /// The value as the type stores it.
 template <DType D>
 Storage<D> stored(const ElementValue& value) {
-  const uint64_t bits = element_bits(value, D, "padding");
+  const uint64_t bits = padding_bits(value, D);
   return read_element<D>(&bits, 0);
 }
 

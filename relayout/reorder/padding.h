@@ -21,7 +21,7 @@
 namespace relayout {
 
 /// Writes a value of the type to every element of the padding. Elements and gaps stay as they are, also in a byte that
-/// two 4-bit elements share. Padding::keep() writes nothing. An offset at which an element lies as well (indices that
+/// sub-byte elements share. Padding::keep() writes nothing. An offset at which an element lies as well (indices that
 /// share one) counts as the element. `data` is the start of the buffer (offset0 is in the layout) and may have any
 /// alignment. Cost: for_each_padding_run() and the writes. Errors: limit as there, invalid_argument (no value of the
 /// type, element_value.h).

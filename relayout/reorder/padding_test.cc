@@ -66,7 +66,7 @@ TEST(Padding, ValuesAreThoseOfTheType) {
     for (double value : {0., 1., -3., 1e30, kNan, 0.1}) {
       auto data = filled(padded, 0x5a);
       try {
-        (void)element_bits(value, dtype, "padding");
+        (void)padding_bits(value, dtype);
       } catch (const Error&) {
         EXPECT_EQ(code_of([&] { fill_padding(padded, data.data(), Padding::of(value)); }), ErrorCode::invalid_argument);
         EXPECT_EQ(code_of([&] { first_dirty_padding(padded, data.data(), Padding::of(value)); }),
@@ -76,7 +76,8 @@ TEST(Padding, ValuesAreThoseOfTheType) {
       }
       fill_padding(padded, data.data(), Padding::of(value));
       auto expected = filled(padded, 0x5a);
-      for (int64_t i : {5, 6, 7, 13, 14, 15}) put(padded, expected, i, encode(dtype, value));
+      const bool none = dtype == DType::f8_e8m0 && value == 0;  // the type has no 0
+      for (int64_t i : {5, 6, 7, 13, 14, 15}) put(padded, expected, i, none ? 0 : encode(dtype, value));
       EXPECT_EQ(data, expected) << name(dtype) << " " << value;
       EXPECT_FALSE(first_dirty_padding(padded, data.data(), Padding::of(value))) << name(dtype) << " " << value;
     }
@@ -92,13 +93,14 @@ TEST(Padding, NegativeZeroIsZeroAndNanIsNot) {
     if (!is_floating(dtype)) continue;
     const TensorDesc padded = desc("aB8b", {1, 5}, dtype);
     auto data = filled(padded, 0);
-    put(padded, data, 6, encode(dtype, -0.0));
+    if (dtype != DType::f8_e8m0) put(padded, data, 6, encode(dtype, -0.0));
     EXPECT_FALSE(first_dirty_padding(padded, data.data())) << name(dtype);
+    if (bits(dtype) < 8) continue;  // no NaN
     put(padded, data, 7, encode(dtype, kNan));
     EXPECT_EQ(first_dirty_padding(padded, data.data()), (PaddingElement{{0, 7}, 7})) << name(dtype);
     // Padding of NaN is found by being no NaN; the sign and the payload of a NaN do not matter.
     fill_padding(padded, data.data(), Padding::of(kNan));
-    put(padded, data, 5, encode(dtype, kNan) | uint64_t{1} << (bits(dtype) - 1));
+    if (dtype != DType::f8_e8m0) put(padded, data, 5, encode(dtype, kNan) | uint64_t{1} << (bits(dtype) - 1));
     EXPECT_FALSE(first_dirty_padding(padded, data.data(), Padding::of(kNan))) << name(dtype);
     put(padded, data, 6, encode(dtype, 1));
     EXPECT_EQ(first_dirty_padding(padded, data.data(), Padding::of(kNan)), (PaddingElement{{0, 6}, 6}));

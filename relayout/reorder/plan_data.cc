@@ -102,8 +102,9 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
                   (tuning.stream == Tuning::Stream::by_size && plan.exceeds(shares(machine).lines, machine) &&
                    (plan.exceeds(shares(machine).runs, machine) || divides_evenly(src, dst)));
   if (plan.fills_padding()) {
-    plan.fill_bits_ = element_bits(attributes.padding.value, dst.dtype, "padding");
-    if (bits(dst.dtype) < 8) plan.fill_bits_ = (plan.fill_bits_ & 15) * 17;
+    const uint64_t element = padding_bits(attributes.padding.value, dst.dtype);
+    const auto byte = byte_of_equal(dst.dtype, element);
+    plan.fill_bits_ = byte ? *byte : element;
   }
   plan.choose_way(tuning);
   plan.fetch_ahead(machine);

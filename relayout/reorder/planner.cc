@@ -45,10 +45,11 @@ BoxPlan BoxPlanner::move(Box box, bool streamed) const {
 
 BoxPlan BoxPlanner::move_simple(Box box, bool streamed) const {
   if (converts) return plan_cast(std::move(box), types, streamed, tables, end, rules);
-  if (types.whole_bytes() || pair_nibbles(box)) return plan_move(std::move(box), types.src, streamed, rules);
+  if (types.whole_bytes() || join_to_bytes(box, bits(types.src)))
+    return plan_move(std::move(box), types.src, streamed, rules);
   if (auto plan = plan_stages(std::span(&box, 1), types, false, streamed, {end, false}, tables, rules))
     return *std::move(plan);
-  return plan_nibbles(std::move(box));
+  return plan_sub_byte(std::move(box), bits(types.src));
 }
 
 BoxPlan BoxPlanner::pad(Box box) const {

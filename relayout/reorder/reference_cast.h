@@ -1,7 +1,7 @@
 // Numbers as the reference reorder sees them: exact, and rounded by search.
 //
-// Internal to reference.cc and its tests. To check cast.h independently, this shares only ComputeType with it. A number
-// is decoded from its fields by ldexp, and encoded by searching for the nearest value of the type.
+// Internal to the reference and its tests. To check cast.h independently, this shares only ComputeType with it. A
+// number is decoded from its fields by ldexp, and encoded by searching for the nearest value of the type.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Number {
   uint64_t payload = 0;  // a NaN's fraction bits, the first in bit 51 as in f64
 };
 
-/// The element with these bits (4-bit types in the low nibble, whatever is above).
+/// The element with these bits (sub-byte types in the low bits, whatever is above).
 Number decode(DType dtype, uint64_t bits);
 
 /// The number rounded to the compute type.

@@ -102,9 +102,10 @@ bool PlanData::plan_together(const Tuning& tuning) {
   const BlockRules rules{machine_, cheapest};
   const BoxPlanner planner = this->planner(rules);
   const auto boxes = refined(Dims(src_.layout.ndims(), 0), src_.layout.dims());
-  // Elements of 4 bits that can be paired are moved as bytes.
+  // Sub-byte elements that can be joined to bytes are moved as bytes.
   const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
-  if (packed && !converts_ && std::ranges::all_of(boxes, [](Box box) { return pair_nibbles(box); })) {
+  if (packed && !converts_ &&
+      std::ranges::all_of(boxes, [&](Box box) { return join_to_bytes(box, bits(src_.dtype)); })) {
     tables_.clear();
     return false;
   }

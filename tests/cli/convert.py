@@ -168,7 +168,7 @@ def other_members(command):
             result = command.run("convert", "x.npz", "y.npy", "--tensor", name, "--to", "a", "-f", *memory)
             expect(result.returncode, 2 if memory else 5 if what == "object" else 3, what)
             assert not memory or result.stderr.startswith("relayout: --max-memory 2097152: "), result.stderr
-    for other in (("C64", [2], 16), ("F8_E8M0", [2], 2), ("F32", [1] * 13, 4), ("F32", [3], 8)):
+    for other in (("C64", [2], 16), ("F8_E4M3FNUZ", [2], 2), ("F32", [1] * 13, 4), ("F32", [3], 8)):
         head = json.dumps({name: {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
                            for name, at, (dtype, shape, size) in (("m", 0, ("U8", [2, 3], 6)), ("a", 6, other))})
         with open(command.path("x.safetensors"), "wb") as file:

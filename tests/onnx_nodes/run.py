@@ -29,11 +29,12 @@ def types():
     from onnx import TensorProto as T
     return {T.FLOAT: "f32", T.UINT8: "u8", T.INT8: "s8", T.UINT16: "u16", T.INT16: "s16", T.INT32: "s32",
             T.INT64: "s64", T.BOOL: "bool", T.FLOAT16: "f16", T.DOUBLE: "f64", T.UINT32: "u32", T.UINT64: "u64",
-            T.BFLOAT16: "bf16", T.FLOAT8E4M3FN: "f8_e4m3", T.FLOAT8E5M2: "f8_e5m2", T.INT4: "s4", T.UINT4: "u4"}
+            T.BFLOAT16: "bf16", T.FLOAT8E4M3FN: "f8_e4m3", T.FLOAT8E5M2: "f8_e5m2", T.INT4: "s4", T.UINT4: "u4",
+            23: "f4_e2m1", 24: "f8_e8m0", 25: "u2", 26: "s2"}  # as numbers, since older packages lack the names
 
 
 # Types of few bits: an implementation may round each step, while the expected values are rounded once or not at all.
-STEPS = {"f16": 2e-3, "bf16": 2e-2, "f8_e4m3": 0.1, "f8_e5m2": 0.2}
+STEPS = {"f16": 2e-3, "bf16": 2e-2, "f8_e4m3": 0.1, "f8_e5m2": 0.2, "f4_e2m1": 0.5}
 
 
 # The operator of a refusal.
@@ -56,11 +57,15 @@ def tensor_of(value, info):
 
 
 def bytes_of(array, dtype):
-    """The elements; two of 4 bits in a byte, the even one in the low half."""
-    if dtype not in ("s4", "u4"):
+    """The elements; those of 4 and 2 bits several in a byte, the first in the lowest bits."""
+    bits = {"s4": 4, "u4": 4, "f4_e2m1": 4, "s2": 2, "u2": 2}.get(dtype)
+    if bits is None:
         return array.tobytes()
-    halves = [int(value) & 15 for value in array.flatten()] + [0]
-    return bytes(low | high << 4 for low, high in zip(halves[0::2], halves[1::2]))
+    flat = array.flatten()
+    whole, each = 0, flat.view("u1") if dtype == "f4_e2m1" else flat
+    for at, value in enumerate(each):
+        whole |= (int(value) & (1 << bits) - 1) << bits * at
+    return whole.to_bytes((bits * flat.size + 7) // 8, "little")
 
 
 def write_tensor(path, tensor, case):

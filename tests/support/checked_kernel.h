@@ -36,6 +36,7 @@ struct Checked {
 /// Expect that a kernel that computes does so as plain C++ does.
 void check(const Checked& k, ConvertStreamKernel kernel);
 void check(const Checked& k, ConvertKernel kernel);
+void check(const Checked& k, MapKernel kernel);
 void check(const Checked& k, ArithmeticKernel kernel);
 /// For those that transpose at once.
 void check_pipelined_conversion(const Checked& k, PipelinedKernel kernel);

@@ -20,9 +20,22 @@ namespace relayout::test {
 /// Bytes of an element that lies in bytes of its own.
 inline int64_t dense_bytes(DType dtype) { return std::max(1, bits(dtype) / 8); }
 
-/// Random elements of a type, half of them near small integers.
+/// The sub-byte element that the low bits of a byte are, in a byte of its own: signed ones are extended.
+inline std::byte alone(DType dtype, std::byte low_bits) {
+  std::byte out{};
+  with_dtype(dtype, [&]<DType kType>(std::integral_constant<DType, kType>) {
+    out = static_cast<std::byte>(read_element<kType>(&low_bits, 0));
+  });
+  return out;
+}
+
+/// Random elements of a type, half of them near small integers; those of sub-byte types in bytes of their own.
 inline void random_elements(DType dtype, std::span<std::byte> bytes, std::mt19937& rng) {
   randomize(bytes, rng);
+  if (bits(dtype) < 8) {
+    for (std::byte& byte : bytes) byte = alone(dtype, byte);
+    return;
+  }
   if (kind(dtype) != DTypeKind::floating || bits(dtype) < 32) return;
   const auto size = static_cast<std::size_t>(bits(dtype) / 8);
   for (std::size_t at = 0; at + size <= bytes.size(); at += 2 * size) {
@@ -109,7 +122,9 @@ inline const std::vector<std::byte>& telling_elements(DType dtype) {
     const auto* bytes = reinterpret_cast<const std::byte*>(&element);
     out.insert(out.end(), bytes, bytes + size);
   };
-  if (size <= 2) {
+  if (bits(dtype) < 8) {
+    for (int element = 0; element < 1 << bits(dtype); ++element) out.push_back(alone(dtype, std::byte(element)));
+  } else if (size <= 2) {
     for (uint32_t element = 0; element < 1u << (8 * size); ++element) append(element);
   } else if (dtype == DType::f32) {
     for (const uint32_t element : special_floats()) append(element);

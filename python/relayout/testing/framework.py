@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _dtypes
 from .._errors import ParseError, UnsupportedError
-from .._nibbles import nibble_dtype
+from .._sub_byte import sub_byte_dtype
 from .recipe import Layout, Recipe
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def named_dtype(name: Any) -> np.dtype:
     except (ParseError, UnsupportedError):  # NumPy has more types, such as complex64 and datetime64[s]
         ours = None
     if ours is not None:
-        return nibble_dtype(ours) if ours in _dtypes.PACKED else _dtypes.numpy_dtype(ours)
+        return sub_byte_dtype(ours) if ours in _dtypes.PACKED else _dtypes.numpy_dtype(ours)
     try:
         return np.dtype(name)
     except TypeError:

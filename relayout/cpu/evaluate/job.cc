@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "relayout/cpu/kernels/kernels.h"
 #include "relayout/cpu/reorder.h"
 
 namespace relayout::cpu {

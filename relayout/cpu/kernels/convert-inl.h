@@ -9,6 +9,8 @@
 #include "relayout/cpu/kernels/convert_stream-inl.h"
 #include "relayout/cpu/kernels/convert_turns-inl.h"
 #include "relayout/cpu/kernels/wide_values-inl.h"
+//
+#include "relayout/cpu/kernels/small_types-inl.h"
 
 namespace {
 
@@ -337,14 +339,12 @@ constexpr bool kWritesLines = [] {
   return (kDst >= 4 || HWY_TARGET <= HWY_AVX2) && (!kByIntegers<S, D> || kDst >= kSrc);
 }();
 
-/// The kernel of a pair; null where a type is not known here, or where it does not write lines. Elements of 4 bits are
-/// read as the bytes that they have.
+/// The kernel of a pair; null where a type is not known here, or where it does not write lines.
 template <std::size_t kPair, bool kStream>
 constexpr ConvertKernel convert_kernel() {
-  constexpr auto kFrom = static_cast<DType>(kPair / kDTypeCount), kTo = static_cast<DType>(kPair % kDTypeCount);
-  constexpr DType kByte = kFrom == DType::s4 ? DType::s8 : kFrom == DType::u4 ? DType::u8 : kFrom;
-  if constexpr (kInRegisters<kFrom> && kInRegisters<kTo> && (!kStream || kWritesLines<kByte, kTo>))
-    return &convert<kByte, kTo, kStream>;
+  constexpr auto kFrom = static_cast<DType>(kPair / kPairedTypes), kTo = static_cast<DType>(kPair % kPairedTypes);
+  if constexpr (kInRegisters<kFrom> && kInRegisters<kTo> && (!kStream || kWritesLines<kFrom, kTo>))
+    return &convert<kFrom, kTo, kStream>;
   else
     return nullptr;
 }
@@ -353,7 +353,7 @@ template <std::size_t... Pair>
 void add_pairs(Kernels& k, std::index_sequence<Pair...>) {
   constexpr ConvertKernel kKernels[] = {convert_kernel<Pair, false>()...}, kLines[] = {convert_kernel<Pair, true>()...};
   for (std::size_t i = 0; i < std::size(kKernels); ++i) {
-    const std::size_t from = i / kDTypeCount, to = i % kDTypeCount;
+    const std::size_t from = i / kPairedTypes, to = i % kPairedTypes;
     if (kKernels[i]) k.convert[from][to] = kKernels[i];
     k.convert_lines[from][to] = kLines[i];
   }
@@ -363,12 +363,18 @@ void add_pairs(Kernels& k, std::index_sequence<Pair...>) {
 
 void add_conversions(Kernels& k) {
   k.convert = scalar_kernels()->convert;
-  add_pairs(k, std::make_index_sequence<std::size_t{kDTypeCount} * kDTypeCount>());
+  add_pairs(k, std::make_index_sequence<kPairedTypes * kPairedTypes>());
+  add_small_types(k);
   k.convert_stream = &convert_stream;
 }
 
 #else
 
-void add_conversions(Kernels& k) { k.convert = scalar_kernels()->convert; }
+void add_conversions(Kernels& k) {
+  k.convert = scalar_kernels()->convert;
+  k.decode = scalar_kernels()->decode;
+  k.encode = scalar_kernels()->encode;
+  k.to_odd = scalar_kernels()->to_odd;
+}
 
 #endif

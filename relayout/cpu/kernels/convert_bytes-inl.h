@@ -129,7 +129,7 @@ void convert_bytes(const std::byte* src, Starts src_runs, std::byte* dst, Starts
 
 template <std::size_t kPair>
 void add_byte_conversion(Kernels& k) {
-  constexpr auto kFrom = static_cast<DType>(kPair / kDTypeCount), kTo = static_cast<DType>(kPair % kDTypeCount);
+  constexpr auto kFrom = static_cast<DType>(kPair / kPairedTypes), kTo = static_cast<DType>(kPair % kPairedTypes);
   if constexpr (kBits<kFrom> == 8 && kBits<kTo> == 8 && kFrom != kTo && (kIsFloating<kFrom> || kIsFloating<kTo>)) {
     auto& kernel = k.convert[static_cast<std::size_t>(kFrom)][static_cast<std::size_t>(kTo)];
     computing_kernel<kFrom, kTo> = kernel;
@@ -144,5 +144,5 @@ void add_byte_conversion(Kernels& k) {
 
 void add_byte_conversions(Kernels& k) {
   [&]<std::size_t... Pair>(std::index_sequence<Pair...>) { (add_byte_conversion<Pair>(k), ...); }
-  (std::make_index_sequence<std::size_t{kDTypeCount} * kDTypeCount>());
+  (std::make_index_sequence<kPairedTypes * kPairedTypes>());
 }

@@ -1,7 +1,10 @@
 // Conversions in plain C++: loops over core/float.h and reorder/cast.h, by way of values of the compute type. scalar.cc
-// has them for every pair of types; the other tables have them where they know nothing better (convert-inl.h).
+// has them for every pair of types that has kernels of its own; the other tables have them where they know nothing
+// better (convert-inl.h).
 
 #include "relayout/cpu/kernels/common-inl.h"
+//
+#include "relayout/cpu/kernels/small_types-inl.h"
 
 namespace {
 
@@ -56,10 +59,11 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
 }
 
 template <std::size_t... Pair>
-constexpr std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_table(std::index_sequence<Pair...>) {
-  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> out{};
-  ((out[Pair / kDTypeCount][Pair % kDTypeCount] =
-        &convert<static_cast<DType>(Pair / kDTypeCount), static_cast<DType>(Pair % kDTypeCount)>),
+constexpr std::array<std::array<ConvertKernel, kPairedTypes>, kPairedTypes> convert_table(
+    std::index_sequence<Pair...>) {
+  std::array<std::array<ConvertKernel, kPairedTypes>, kPairedTypes> out{};
+  ((out[Pair / kPairedTypes][Pair % kPairedTypes] =
+        &convert<static_cast<DType>(Pair / kPairedTypes), static_cast<DType>(Pair % kPairedTypes)>),
    ...);
   return out;
 }
@@ -67,5 +71,6 @@ constexpr std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> conver
 }  // namespace
 
 void add_conversions(Kernels& k) {
-  k.convert = convert_table(std::make_index_sequence<std::size_t{kDTypeCount} * kDTypeCount>());
+  k.convert = convert_table(std::make_index_sequence<kPairedTypes * kPairedTypes>());
+  add_small_types(k);
 }

@@ -153,8 +153,8 @@ void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_
 }
 
 #include "relayout/cpu/kernels/line_program-inl.h"
-#include "relayout/cpu/kernels/nibbles-inl.h"
 #include "relayout/cpu/kernels/repeat-inl.h"
+#include "relayout/cpu/kernels/sub_byte-inl.h"
 
 #if RELAYOUT_KERNELS_SIMD
 
@@ -174,8 +174,10 @@ void add_copies(Kernels& k) {
   k.fill = &fill;
   k.repeat = &repeat<false>;
   k.line_program = {&line_program_plain<16>, &line_program_plain<64>};
-  k.unpack_nibbles = {&unpack_nibbles<false>, &unpack_nibbles<true>};
-  k.pack_nibbles = &pack_nibbles;
+  add_packing<1>(k);
+  add_packing<2>(k);
+  add_packing<4>(k);
+  add_packing<6>(k);
 #if RELAYOUT_KERNELS_SIMD
   k.copy_stream = &copy_stream;
   k.repeat_stream = &repeat<true>;

@@ -305,30 +305,40 @@ void check(const Checked& k, RepeatKernel kernel) {
   }
 }
 
+int bit_of(const std::byte* bytes, int64_t bit) { return std::to_integer<int>(bytes[bit / 8]) >> (bit % 8) & 1; }
+
 void check(const Checked& k, UnpackKernel kernel) {
+  const int bits = PackedBits::kBits[k.places[0].index];
+  const bool sign = k.places[1].index == 1;
   for (const int64_t n : {1, 5, 32, 77}) {
-    Guarded src((2 * n + 3) / 2, k.side), dst(2 * n, k.side, 3);
+    Guarded src(((2 * n + 1) * bits + 7) / 8, k.side), dst(2 * n, k.side, 3);
     randomize(src.bytes(), k.rng);
     kernel(src.data(), 1, steps(2, n).data(), 2, n, dst.data(), n);
     for (int64_t i = 0; i < 2 * n; ++i) {
-      const auto bits = read_element<DType::u4>(src.data(), 1 + i);
-      const auto value = static_cast<int8_t>(read_element<DType::s4>(src.data(), 1 + i));
-      EXPECT_EQ(dst.data()[i], k.places[0].index == 0 ? static_cast<std::byte>(bits) : static_cast<std::byte>(value));
+      int value = 0;
+      for (int b = 0; b < bits; ++b) value |= bit_of(src.data(), (1 + i) * bits + b) << b;
+      if (sign && value >> (bits - 1) != 0) value -= 1 << bits;
+      EXPECT_EQ(dst.data()[i], static_cast<std::byte>(value)) << kernel_name(k.family, k.places);
     }
     EXPECT_TRUE(src.intact() && dst.intact());
   }
 }
 
 void check(const Checked& k, PackKernel kernel) {
+  const int bits = PackedBits::kBits[k.places[0].index];
   for (const int64_t n : {1, 5, 32, 77}) {
-    Guarded src(2 * n, k.side, 3), dst((2 * n + 3) / 2, k.side);
+    Guarded src(2 * n, k.side, 3), dst(((2 * n + 1) * bits + 7) / 8, k.side);
     randomize(src.bytes(), k.rng);
     randomize(dst.bytes(), k.rng);
-    std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
-    for (int64_t i = 0; i < 2 * n; ++i)
-      write_element<DType::u4>(expected.data(), 1 + i, static_cast<uint8_t>(src.data()[i]) & 15);
+    const std::vector<std::byte> before(dst.bytes().begin(), dst.bytes().end());
     kernel(src.data(), n, dst.data(), 1, steps(2, n).data(), 2, n, false);
-    EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected) && src.intact() && dst.intact());
+    for (int64_t bit = 0; bit < 8 * static_cast<int64_t>(before.size()); ++bit) {
+      const int64_t element = bit / bits - 1;
+      const bool own = element >= 0 && element < 2 * n;
+      EXPECT_EQ(bit_of(dst.data(), bit), own ? bit_of(src.data() + element, bit % bits) : bit_of(before.data(), bit))
+          << kernel_name(k.family, k.places);
+    }
+    EXPECT_TRUE(src.intact() && dst.intact());
   }
 }
 

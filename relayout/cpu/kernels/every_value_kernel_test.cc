@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/support/checked_kernel.h"
+#include "tests/support/telling_elements.h"
 
 namespace relayout::cpu {
 namespace {
@@ -76,6 +77,50 @@ void check(const Checked& k, ConvertKernel kernel) {
       std::ranges::copy(by_plain(k.type(0), k.type(1), src, n), dst);
     };
     expect_as_plain(k, n * dense_bytes(k.type(0)), n * size, lines ? 0 : 9, call);
+  }
+}
+
+namespace {
+
+/// Element i of `from` as one of type To, by way of f32, or of f32 rounded to odd.
+template <DType From, DType To>
+void put_mapped(const std::byte* from, int64_t i, std::vector<std::byte>& to) {
+  Storage<From> element;
+  std::memcpy(&element, from + i * static_cast<int64_t>(sizeof element), sizeof element);
+  Storage<To> out;
+  if constexpr (From == DType::f64)
+    out = f64_to_f32_odd(element);
+  else if constexpr (kBits<From> == 64)
+    out = cast_detail::integer_to_f32_odd(element);
+  else
+    out = store<To, float>(load<float, From>(element));
+  std::memcpy(&to[static_cast<std::size_t>(i) * sizeof out], &out, sizeof out);
+}
+
+}  // namespace
+
+void check(const Checked& k, MapKernel kernel) {
+  const bool odd = k.family.name == "to_odd", decodes = k.family.name == "decode";
+  const DType small = odd ? DType::f32 : SmallTypes::dtype(k.places[0].index);
+  const DType from = odd ? WideTypes::kTypes[k.places[0].index] : decodes ? small : stored_from(small);
+  const DType to = decodes ? read_as(small) : small;
+  for (const int64_t n : kLengths) {
+    Guarded src(n * dense_bytes(from), k.side, 5), dst(n * dense_bytes(to), k.side, 9);
+    test::random_elements(from, src.bytes(), k.rng);
+    std::vector<std::byte> expected(dst.bytes().size());
+    with_dtype(from, [&]<DType kFrom>(std::integral_constant<DType, kFrom>) {
+      with_dtype(to, [&]<DType kTo>(std::integral_constant<DType, kTo>) {
+        if constexpr (kBits<kFrom> < 64 || kTo == DType::f32) {
+          for (int64_t i = 0; i < n; ++i) put_mapped<kFrom, kTo>(src.data(), i, expected);
+        }
+      });
+    });
+    kernel(src.data(), dst.data(), n);
+    EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected)) << kernel_name(k.family, k.places);
+    EXPECT_TRUE(src.intact() && dst.intact());
+    if (decodes || is_floating(to)) continue;
+    kernel(src.data(), src.data(), n);  // in place
+    EXPECT_TRUE(std::ranges::equal(src.bytes(), expected)) << kernel_name(k.family, k.places);
   }
 }
 

@@ -101,7 +101,7 @@ using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, in
 using RepeatKernel = void (*)(const std::byte* src, Starts src_runs, int64_t piece, std::byte* dst, Starts dst_runs,
                               int64_t runs, int64_t bytes);
 
-/// Unpacks, or packs, n elements of 4 bits of each of `count` lines: line i starts at element first + lines[i] of the
+/// Unpacks, or packs, n sub-byte elements of each of `count` lines: line i starts at element first + lines[i] of the
 /// packed side, and at byte i * step of the other, where each element has a byte; signed ones are extended. Where a
 /// packed byte also holds an element that is not of the line, packing keeps that element; if `shared`, another thread
 /// may be writing it.
@@ -156,12 +156,41 @@ struct Bytes16 {
   uint64_t low, high;
 };
 
-/// Converts runs of n densely stored elements each (those of 4 bits in a byte each) to another type: run r goes from
+/// Converts runs of n densely stored elements each to another type: run r goes from
 /// src + src_runs[r] to dst + dst_runs[r], at any address. Where `attributes` is not null, the formula of
 /// reorder/attributes.h is computed with them, without the old value, and a NaN becomes the positive quiet one; there
 /// must be none for a pair of types whose compute type is then not f32. `ahead` as for TransposeKernel.
 using ConvertKernel = void (*)(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
                                int64_t n, const RunAttributes* attributes, int64_t ahead);
+/// A type that has kernels of pairs and holds every value of `dtype`: by way of it elements are read. Integers of fewer
+/// than 8 bits are that type once they are unpacked.
+constexpr DType read_as(DType dtype) {
+  switch (dtype) {
+    case DType::f8_e8m0: return DType::bf16;
+    case DType::f6_e3m2:
+    case DType::f4_e2m1: return DType::f8_e5m2;
+    case DType::f6_e2m3: return DType::f8_e4m3;
+    case DType::s4:
+    case DType::s2: return DType::s8;
+    case DType::u4:
+    case DType::u2:
+    case DType::u1: return DType::u8;
+    default: return dtype;
+  }
+}
+/// The type with kernels of pairs of which elements of `dtype` are made: integers by saturating the next larger ones,
+/// floating types by rounding f32.
+constexpr DType stored_from(DType dtype) {
+  return read_as(dtype) != dtype && kDTypeRows[static_cast<std::size_t>(dtype)].kind == DTypeKind::floating
+             ? DType::f32
+             : read_as(dtype);
+}
+
+/// Makes n elements of one type of n of another, which follow each other. Each element of a sub-byte type has a byte.
+/// decode makes read_as(dtype) of a type (null for integers), encode makes a type of stored_from(dtype), also in place
+/// for integers, and to_odd makes f32.
+using MapKernel = void (*)(const std::byte* from, std::byte* to, int64_t n);
+
 /// What Kernels::convert_stream needs to know of a pair of types: its kernels, and the bytes of its elements.
 struct StreamedPair {
   ConvertKernel convert, lines;
@@ -188,11 +217,17 @@ struct Kernels {
 #undef RELAYOUT_KERNEL
 };
 
-/// A pair of types in a table, for its convert_stream.
+/// A pair of types in a table, for its convert_stream. Both have a kernel for each pair.
 inline StreamedPair streamed_pair(const Kernels& kernels, DType from, DType to) {
   const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
-  return {kernels.convert[f][t], kernels.convert_lines[f][t], std::max(bits(from) / 8, 1), std::max(bits(to) / 8, 1)};
+  return {kernels.convert[f][t], kernels.convert_lines[f][t], bits(from) / 8, bits(to) / 8};
 }
+
+/// The kernels that unpack and pack elements of so many bits, fewer than 8.
+inline UnpackKernel unpack_kernel(const Kernels& kernels, int bits, bool sign) {
+  return kernels.unpack[PackedBits::place(bits)][sign ? 1 : 0];
+}
+inline PackKernel pack_kernel(const Kernels& kernels, int bits) { return kernels.pack[PackedBits::place(bits)]; }
 
 /// The tables that this machine can run, from the slowest, "scalar", to the fastest.
 std::span<const Kernels* const> all_kernels() noexcept;

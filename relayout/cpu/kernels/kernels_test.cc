@@ -27,7 +27,7 @@ using test::steps;
 /// Moves a block whose rows and columns are `row` and `col`, from `offset` on, by the gather loops.
 void gather(const std::byte* src, const Offsets& offset, const Axis& row, const Axis& col, std::byte* dst,
             int64_t piece) {
-  const TensorDesc nothing(Layout::contiguous({1}), DType::u8);
+  const TensorDesc nothing(Layout::contiguous({1}), piece > 0 ? DType::u8 : DType::u4);
   const Plan plan = Plan::make(nothing, nothing);
   Loops box;
   box.piece = {piece, piece};
@@ -38,7 +38,7 @@ void gather(const std::byte* src, const Offsets& offset, const Axis& row, const 
   const RunContext context{plan.data(), kernels(), src, dst};
   const Block block{src,        dst,       offset, src_rows.data(), src_cols.data(), dst_rows.data(), dst_cols.data(),
                     row.extent, col.extent};
-  piece > 0 ? make(context, box, Gather(), block) : make(context, box, Nibbles(), block);
+  piece > 0 ? make(context, box, Gather(), block) : make(context, box, SubByte(), block);
 }
 
 class EveryTable : public testing::TestWithParam<const Kernels*> {};
@@ -148,8 +148,8 @@ TEST(Gather, AtEveryMisalignment) {
   }
 }
 
-// Nibbles: all pairs of halves; the other halves stay.
-TEST(Gather, Nibbles) {
+// Elements of 4 bits: all pairs of halves; the other halves stay.
+TEST(Gather, ElementsOf4Bits) {
   for (int64_t from = 0; from < 4; ++from) {
     for (int64_t to = 0; to < 4; ++to) {
       for (const Guarded::Side at : kSides) {
@@ -162,7 +162,7 @@ TEST(Gather, Nibbles) {
           const int64_t c = (n - to) / 3, r = (n - to) % 3;
           const bool written = n >= to && c < 4;
           const int want = written ? read_element<DType::u4>(src.data(), from + r * 4 + c) : n % 2 ? 9 : 12;
-          ASSERT_EQ(read_element<DType::u4>(dst.data(), n), want) << from << " -> " << to << ", nibble " << n;
+          ASSERT_EQ(read_element<DType::u4>(dst.data(), n), want) << from << " -> " << to << ", element " << n;
         }
         ASSERT_TRUE(src.intact() && dst.intact());
       }

@@ -47,8 +47,8 @@ TEST(KernelList, NamesEachKernelOnce) {
     EXPECT_TRUE(names.insert(kernel_name(family, places)).second) << kernel_name(family, places);
     EXPECT_EQ(places.size(), family.by.size());
   });
-  for (const char* name : {"copy", "transpose/8", "interleave/3/4", "tiles/16", "unpack_nibbles/signed",
-                           "line_program/64", "convert/f32/bf16", "arithmetic/f64"})
+  for (const char* name : {"copy", "transpose/8", "interleave/3/4", "tiles/16", "unpack/4/signed", "pack/6",
+                           "decode/f4_e2m1", "encode/u1", "line_program/64", "convert/f32/bf16", "arithmetic/f64"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
 

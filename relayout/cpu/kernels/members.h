@@ -39,11 +39,42 @@ struct FewLines {
   }
 };
 
-/// The type of an element, by DType.
+/// The type of an element, by DType, of those that have a kernel for each pair.
+inline constexpr std::size_t kPairedTypes = static_cast<std::size_t>(DType::boolean) + 1;
 struct Types {
-  static constexpr std::size_t kCount = kDTypeCount;
+  static constexpr std::size_t kCount = kPairedTypes;
   static constexpr std::string_view kBy = "type";
   static std::string_view name(std::size_t place) { return relayout::name(static_cast<DType>(place)); }
+};
+
+/// The other types, which have kernels of their own, and none for a pair.
+struct SmallTypes {
+  static constexpr std::size_t kCount = kDTypeCount - kPairedTypes;
+  static constexpr std::string_view kBy = "type";
+  static constexpr std::size_t place(DType dtype) { return static_cast<std::size_t>(dtype) - kPairedTypes; }
+  static constexpr DType dtype(std::size_t place) { return static_cast<DType>(place + kPairedTypes); }
+  static std::string_view name(std::size_t place) { return relayout::name(dtype(place)); }
+};
+
+/// The types of 8 bytes.
+struct WideTypes {
+  static constexpr std::size_t kCount = 3;
+  static constexpr std::string_view kBy = "type";
+  static constexpr DType kTypes[] = {DType::f64, DType::s64, DType::u64};
+  static constexpr std::size_t place(DType dtype) { return dtype == DType::f64 ? 0 : dtype == DType::s64 ? 1 : 2; }
+  static std::string_view name(std::size_t place) { return relayout::name(kTypes[place]); }
+};
+
+/// The bits of a sub-byte element.
+struct PackedBits {
+  static constexpr std::size_t kCount = 4;
+  static constexpr std::string_view kBy = "bits";
+  static constexpr int kBits[] = {1, 2, 4, 6};
+  static constexpr std::size_t place(int bits) { return static_cast<std::size_t>(bits) / 2; }
+  static std::string_view name(std::size_t place) {
+    constexpr std::string_view kNames[] = {"1", "2", "4", "6"};
+    return kNames[place];
+  }
 };
 
 /// The first compute types, by ComputeType.

@@ -371,8 +371,8 @@ void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, S
   });
 }
 
-constexpr std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> pipelined_conversions() {
-  std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> out{};
+constexpr std::array<std::array<PipelinedKernel, kPairedTypes>, kPairedTypes> pipelined_conversions() {
+  std::array<std::array<PipelinedKernel, kPairedTypes>, kPairedTypes> out{};
   const auto both_ways = [&]<DType kNarrow>(std::integral_constant<DType, kNarrow>) {
     constexpr auto f32 = static_cast<std::size_t>(DType::f32), narrow = static_cast<std::size_t>(kNarrow);
     out[f32][narrow] = &transpose_narrowing<DType::f32, kNarrow>;

@@ -93,7 +93,7 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
   // A value that is too small becomes the smallest 32-bit integer.
   const __mmask16 number = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_ORD_Q);
   Values most{_mm512_maskz_min_ps(number, v.raw, _mm512_set1_ps(kHigh))};
-  if constexpr (kBits<D> == 4 || D == DType::u32) most = hn::Max(most, hn::Set(d, kLow));
+  if constexpr (D == DType::u32) most = hn::Max(most, hn::Set(d, kLow));
   return {D == DType::u32 ? _mm512_cvtps_epu32(most.raw) : _mm512_cvtps_epi32(most.raw)};
 #else
   if constexpr (!HWY_ARCH_X86 || D == DType::u32) {
@@ -109,7 +109,6 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
     // The instruction makes the smallest 32-bit integer of a value that is too small and of NaN, which the smaller of
     // two values is on x86 where the second is NaN. Of unsigned types both are 0.
     if constexpr (kIsSigned<D>) v = hn::IfThenElseZero(hn::Eq(v, v), v);
-    if constexpr (D == DType::s4) v = hn::Max(v, hn::Set(d, kLow));
     return nearest(hn::Min(hn::Set(d, kHigh), v));
   }
 #endif

@@ -240,8 +240,6 @@ HWY_INLINE V saturated_for_packing(Tag d, V v) {
   if constexpr (D == DType::boolean || (!kIsSigned<S> && D != DType::u32)) {
     // Large ones are negative here.
     return hn::BitCast(d, hn::Min(hn::BitCast(u, v), hn::Set(u, static_cast<Unsigned>(kMost))));
-  } else if constexpr (kBits<D> == 4) {
-    return hn::Min(hn::Max(v, hn::Set(d, static_cast<T>(cast_detail::kMin<D>))), hn::Set(d, static_cast<T>(kMost)));
   } else {
     return v;
   }
@@ -289,7 +287,6 @@ HWY_INLINE Lanes lanes_of_doubles(const Doubles& v) {
   } else {
     const auto most = [&](hn::Vec<F64> x) HWY_ATTR {
       if constexpr (kIsSigned<D>) x = hn::IfThenElseZero(hn::Eq(x, x), x);
-      if constexpr (D == DType::s4) x = hn::Max(x, hn::Set(d, static_cast<double>(cast_detail::kMin<D>)));
       return hn::Min(hn::Set(d, cast_detail::upper_bound<D, double>()), x).raw;
     };
 #if HWY_TARGET <= HWY_AVX2

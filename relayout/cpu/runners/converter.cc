@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "relayout/cpu/runners/gather.h"
-#include "relayout/cpu/runners/nibbles.h"
 #include "relayout/cpu/runners/steps.h"
+#include "relayout/cpu/runners/sub_byte.h"
 #include "relayout/cpu/runners/transposition.h"
 
 namespace relayout::cpu {
@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kChunk = 512;
 /// Bytes of the widest element.
 constexpr std::size_t kWidest = 8;
+
+/// The type of values that are computed with.
+DType value_type(ComputeType compute) { return compute == ComputeType::f32 ? DType::f32 : DType::f64; }
 
 /// Moves the pieces of a block, `bytes` bytes each, between memory and the dense rows of a tile.
 void move_pieces(const RunContext& context, const Loops& loops, const Block& block, int64_t bytes, bool transposes) {
@@ -60,27 +63,26 @@ void put(const RunContext& context, const Loops& loops, const Block& block, cons
 Converter::Converter(const RunContext& c, const Loops& loops)
     : Converter(c, c.plan.src().dtype, c.plan.dst().dtype, c.plan.attributes().arithmetic(),
                 loops.rows[0].stride[kAttribute], loops.cols[0].stride[kAttribute]) {
-  straight_rows = straight_rows && !loops.nibbles();
+  straight_rows = straight_rows && !loops.sub_byte();
   straight = straight && straight_rows;
   even = even && straight_rows;
 }
 
 Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, int64_t row, int64_t col)
-    : context(c), row_attribute(row), col_attribute(col), arithmetic(computes) {
-  compute = compute_type(src, dst, arithmetic);
-  const auto of = [](const auto& table, DType from, DType to) {
-    return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-  };
+    : context(c),
+      row_attribute(row),
+      col_attribute(col),
+      compute(compute_type(src, dst, computes)),
+      arithmetic(computes),
+      convert(c.kernels, src, dst),
+      load(c.kernels, src, value_type(compute)),
+      load_old(c.kernels, dst, value_type(compute)),
+      store(c.kernels, value_type(compute), dst),
+      src_bytes(convert.src_bytes()),
+      dst_bytes(convert.dst_bytes()) {
   direct = !arithmetic || (c.plan.attributes().beta == 0 && compute == ComputeType::f32);
-  pair = streamed_pair(c.kernels, src, dst);
-  convert = pair.convert;
-  if (direct) pipelined = of(c.kernels.convert_pipelined, src, dst);
-  const DType value = compute == ComputeType::f32 ? DType::f32 : DType::f64;
-  load = of(c.kernels.convert, src, value);
-  load_old = of(c.kernels.convert, dst, value);
-  store = of(c.kernels.convert, value, dst);
-  src_bytes = pair.src_bytes;
-  dst_bytes = pair.dst_bytes;
+  const auto from = static_cast<std::size_t>(src), to = static_cast<std::size_t>(dst);
+  if (direct && from < kPairedTypes && to < kPairedTypes) pipelined = c.kernels.convert_pipelined[from][to];
   straight_rows = direct && lists(col_attribute, 0);
   straight = direct && lists(col_attribute, row_attribute);
   even = direct && (!arithmetic || (row_attribute == 0 && col_attribute == 0));
@@ -189,13 +191,10 @@ void Converter::run_steps(const AttributeTable<C>& table, bool stream, const std
         continue;
       }
     }
-    const auto one = [&](ConvertKernel kernel, const std::byte* from, std::byte* to) {
-      kernel(from, kFirst, to, kFirst, 1, count, nullptr, 0);
-    };
-    one(load, src + i * src_bytes, values);
-    if (beta != 0) one(load_old, old + i * dst_bytes, previous);
+    load(src + i * src_bytes, values, count);
+    if (beta != 0) load_old(old + i * dst_bytes, previous, count);
     context.kernels.arithmetic[static_cast<std::size_t>(compute)](values, previous, &lists, count, beta);
-    one(store, values, dst + i * dst_bytes);
+    store(values, dst + i * dst_bytes, count);
   }
 }
 
@@ -209,22 +208,22 @@ bool one_stretch(Starts starts, int64_t rows, int64_t bytes) {
 void Converter::tile(const Loops& loops, const Block& block, bool transposes) const {
   const DType src_type = context.plan.src().dtype, dst_type = context.plan.dst().dtype;
   const int64_t values = std::max<int64_t>(1, loops.piece[kSrc] / src_bytes);
-  const bool src_nibbles = bits(src_type) < 8, dst_nibbles = bits(dst_type) < 8;
-  const bool src_runs = !src_nibbles && loops.long_runs;
-  const bool dst_runs = !dst_nibbles && loops.dense_cols;
+  const bool src_sub_byte = bits(src_type) < 8, dst_sub_byte = bits(dst_type) < 8;
+  const bool src_runs = !src_sub_byte && loops.long_runs;
+  const bool dst_runs = !dst_sub_byte && loops.dense_cols;
   const bool sum = context.plan.attributes().beta != 0;
   alignas(64) std::byte fetched[static_cast<std::size_t>(kMaxBuffered) * kWidest];
   alignas(64) std::byte converted[static_cast<std::size_t>(kMaxBuffered) * kWidest];
 
-  if (src_nibbles)
-    fetch_nibbles(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block,
-                  src_type == DType::s4, fetched);
+  if (src_sub_byte)
+    fetch_sub_byte(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, src_type,
+                   fetched);
   else if (!src_runs)
     fetch(context, loops, block, kSrc, transposes, fetched);
   if (!dst_runs && sum) {
-    if (dst_nibbles)
-      fetch_nibbles(context.kernels, context.dst, block.offset[kDst], block.dst_rows, block.dst_cols, block,
-                    dst_type == DType::s4, converted);
+    if (dst_sub_byte)
+      fetch_sub_byte(context.kernels, context.dst, block.offset[kDst], block.dst_rows, block.dst_cols, block, dst_type,
+                     converted);
     else
       fetch(context, loops, block, kDst, false, converted);
   }
@@ -248,8 +247,8 @@ void Converter::tile(const Loops& loops, const Block& block, bool transposes) co
     }
   }
   if (dst_runs) return;
-  if (dst_nibbles)
-    put_nibbles(context, converted, block);
+  if (dst_sub_byte)
+    put_sub_byte(context, converted, block);
   else
     put(context, loops, block, converted);
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "relayout/cpu/kernels/conversion.h"
 #include "relayout/cpu/runners/runner.h"
 
 namespace relayout::cpu {
@@ -18,11 +19,10 @@ struct Converter {
   bool direct;
   /// Convert from one type straight to the other, and between elements and values: those of the source, of the old
   /// elements of the destination, and of the new ones.
-  StreamedPair pair;
-  ConvertKernel convert, load, load_old, store;
+  Conversion convert, load, load_old, store;
   /// The kernel that converts while it transposes; null where there is none.
   PipelinedKernel pipelined = nullptr;
-  int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
+  int64_t src_bytes, dst_bytes;  // of a dense element; sub-byte ones take a byte
 
   /// Whether `convert` can be used for a row of a block in memory: its elements have bytes of their own, and all have
   /// the same attribute values, or those that follow each other in the table. And whether one call can do for all rows.
@@ -68,8 +68,8 @@ struct Converter {
   /// Converts runs straight, past the cache with `stream`.
   void runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
             int64_t n, const RunAttributes* with, int64_t ahead) const {
-    if (stream && context.kernels.convert_stream)
-      context.kernels.convert_stream(pair, src, src_runs, dst, dst_runs, runs, n, with, ahead);
+    if (stream)
+      convert.stream(src, src_runs, dst, dst_runs, runs, n, with, ahead);
     else
       convert(src, src_runs, dst, dst_runs, runs, n, with, ahead);
   }

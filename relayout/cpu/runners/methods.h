@@ -21,7 +21,7 @@ void make(const RunContext& context, const Loops& loops, const CopiedPieces& met
 void make(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Gather& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const RegisterTiles& method, const Block& block);
-void make(const RunContext& context, const Loops& loops, const Nibbles& method, const Block& block);
+void make(const RunContext& context, const Loops& loops, const SubByte& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedTransposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedElements& method, const Block& block);

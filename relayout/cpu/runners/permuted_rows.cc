@@ -146,6 +146,8 @@ bool PermutedRun::plan(const RunContext& context, const RowPattern& rows, int64_
   const int64_t most = (past_cache ? kShortStreamed : kShort) * static_cast<int64_t>(rows.pieces.size());
   if (width_ < kCacheLine && (gaps_ || row_bytes_ >= most)) return false;
   if (pads && !fills_bytes(context.plan.fill_bits(), element)) return false;
+  if (pads && bits(context.plan.dst().dtype) < 8 && !byte_of_equal(context.plan.dst().dtype, context.plan.fill_bits()))
+    return false;
   const int64_t alike = width_ / std::gcd(width_, row_bytes_), period = alike * row_bytes_ / width_;
   if (total < kLeastPeriods * period * width_ || list.used + period > RowPattern::kMaxLines) return false;
   list_ = list.lines + list.used;

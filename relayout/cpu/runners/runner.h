@@ -25,7 +25,7 @@ struct RunContext {
   /// Within a tile or a stage: the index in the plan's attribute values that the offsets of the box count from.
   int64_t attribute = 0;
   /// Several threads run the box at the same time, each some of its blocks. Blocks may then share bytes of a
-  /// destination of 4-bit elements.
+  /// destination of sub-byte elements.
   bool shared = false;
 };
 
@@ -46,7 +46,7 @@ struct IndexRange {
 };
 
 /// Some rows and columns of a box. Piece (r, c) goes from src + src_rows[r] + src_cols[c] to dst + dst_rows[r] +
-/// dst_cols[c]; where columns are dense, their list is not used. On a side whose units are nibbles the pointer is that
+/// dst_cols[c]; where columns are dense, their list is not used. On a side of sub-byte elements the pointer is that
 /// of the whole tensor, and `offset` tells where the block starts.
 struct Block {
   const std::byte* src;
@@ -69,7 +69,7 @@ struct Block {
 Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
 /// Runs blocks [begin, end) of a box. Disjoint ranges of blocks, and the boxes of a plan that move elements, write
-/// disjoint bytes, or with context.shared halves of bytes, so threads can run them at the same time. Padding is filled
+/// disjoint bytes, or with context.shared parts of bytes, so threads can run them at the same time. Padding is filled
 /// afterwards, because boxes may write to it. (beta reads the destination, and so other threads' halves too.)
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 

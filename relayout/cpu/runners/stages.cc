@@ -23,12 +23,15 @@ class StretchRunner {
         stretches_(stretches),
         side_(side),
         packed_(is_packed(type)),
-        sign_(type == DType::s4),
         moves_(type == between && !arithmetic),
         element_(units(type)),
         in_buffer_(units(between)),
         convert_(context, side == kSrc ? type : between, side == kSrc ? between : type, arithmetic, 1,
                  stretches.run_attribute) {
+    if (packed_) {
+      unpack_ = unpack_kernel(context.kernels, bits(type), kind(type) == DTypeKind::signed_integer);
+      pack_ = pack_kernel(context.kernels, bits(type));
+    }
     list();
   }
 
@@ -95,11 +98,9 @@ class StretchRunner {
 
   void pack(int64_t first, std::byte* buffer) const {
     if (side_ == kSrc)
-      context_.kernels.unpack_nibbles[sign_ ? 1 : 0](context_.src, first, starts_, stretches_.count, stretches_.run,
-                                                     buffer, stretches_.pitch);
+      unpack_(context_.src, first, starts_, stretches_.count, stretches_.run, buffer, stretches_.pitch);
     else
-      context_.kernels.pack_nibbles(buffer, stretches_.pitch, context_.dst, first, starts_, stretches_.count,
-                                    stretches_.run, context_.shared);
+      pack_(buffer, stretches_.pitch, context_.dst, first, starts_, stretches_.count, stretches_.run, context_.shared);
   }
 
   /// Converts, and packs what is written. (What is read is unpacked without a conversion.)
@@ -109,12 +110,10 @@ class StretchRunner {
       for (int64_t done = 0; done < stretches_.run; done += kPackedValues) {
         const int64_t n = std::min(kPackedValues, stretches_.run - done);
         if (context_.plan.attributes().beta != 0)
-          context_.kernels.unpack_nibbles[sign_ ? 1 : 0](context_.dst, first + starts_[i] + done, kFirst, 1, n,
-                                                         converted, 0);
+          unpack_(context_.dst, first + starts_[i] + done, kFirst, 1, n, converted, 0);
         convert_.run(buffer + buffered_[i] + done * in_buffer_, converted, converted,
                      attribute + attributes_[i] + done * stretches_.run_attribute, stretches_.run_attribute, n);
-        context_.kernels.pack_nibbles(converted, 0, context_.dst, first + starts_[i] + done, kFirst, 1, n,
-                                      context_.shared);
+        pack_(converted, 0, context_.dst, first + starts_[i] + done, kFirst, 1, n, context_.shared);
       }
     }
   }
@@ -122,7 +121,9 @@ class StretchRunner {
   const RunContext& context_;
   const Stretches& stretches_;
   const Operand side_;
-  const bool packed_, sign_, moves_;
+  const bool packed_, moves_;
+  UnpackKernel unpack_ = nullptr;  // where elements are packed
+  PackKernel pack_ = nullptr;
   bool varies_ = false;   // attribute values differ from stretch to stretch
   bool grouped_ = false;  // each stretch has one, which follow each other
   const int64_t element_, in_buffer_;

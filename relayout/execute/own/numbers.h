@@ -11,7 +11,7 @@
 #include <cstring>
 #include <vector>
 
-#include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/kernels/conversion.h"
 #include "relayout/graph/ir/graph.h"
 
 namespace relayout::execute {
@@ -57,8 +57,7 @@ class Numbers {
 
  private:
   void convert(DType from, DType to, const std::byte* src, std::byte* dst) const {
-    const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
-    if (count_ != 0) cpu::kernels().convert[f][t](src, cpu::kFirst, dst, cpu::kFirst, 1, count_, nullptr, 0);
+    if (count_ != 0) cpu::Conversion(cpu::kernels(), from, to)(src, dst, count_);
   }
 
   DType dtype_;

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/kernels/conversion.h"
 #include "relayout/execute/own/elementwise/grid.h"
 #include "relayout/execute/own/elementwise/lanes.h"
 #include "relayout/execute/own/kernels.h"
@@ -143,9 +143,7 @@ class ExtremeExecutable : public Executable {
       std::memcpy(dst, src, static_cast<std::size_t>(count * size(from)));
       return;
     }
-    cpu::kernels().convert[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)](
-        static_cast<const std::byte*>(src), cpu::kFirst, static_cast<std::byte*>(dst), cpu::kFirst, 1, count, nullptr,
-        0);
+    cpu::Conversion(cpu::kernels(), from, to)(static_cast<const std::byte*>(src), static_cast<std::byte*>(dst), count);
   }
 
   DType from_, to_;

@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "relayout/core/layout.h"
-#include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/kernels/conversion.h"
 
 namespace relayout::execute {
 
 inline void convert_values(DType from, DType to, const void* src, void* dst, int64_t count) {
-  cpu::kernels().convert[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)](
-      static_cast<const std::byte*>(src), cpu::kFirst, static_cast<std::byte*>(dst), cpu::kFirst, 1, count, nullptr, 0);
+  cpu::Conversion(cpu::kernels(), from, to)(static_cast<const std::byte*>(src), static_cast<std::byte*>(dst), count);
 }
 
 inline float read_value(DType from, const void* src) {

@@ -10,7 +10,7 @@ namespace {
 /// The largest number of a floating type of 8 bits.
 double largest(DType dtype) { return dtype == DType::f8_e4m3 ? 448 : 57344; }
 
-bool is_small_floating(DType dtype) { return is_floating(dtype) && bits(dtype) == 8; }
+bool is_small_floating(DType dtype) { return dtype == DType::f8_e4m3 || dtype == DType::f8_e5m2; }
 
 /// Whether every integer of type `from` is one of type `to`.
 bool holds(DType to, DType from) {
@@ -143,14 +143,14 @@ constexpr auto kCastOperators = std::to_array<Operator>({
     {"DynamicQuantizeLinear", quantize_by_extremes},
 });
 
-/// The low 4 bits of whole numbers.
-Value low_half(Op& op, const Value& value, DType dtype) {
+/// The low bits of whole numbers, as many as an integer type of fewer than 8 has.
+Value low_bits(Op& op, const Value& value, DType dtype) {
   const Value whole = cast(op, value, DType::s32);
   const auto with = [&](const Value& a, int64_t b, BinaryAlgorithm algorithm) {
     return binary(op, a, integer_constant({}, std::array{b}, DType::s32), algorithm);
   };
-  const int64_t below = dtype == DType::s4 ? 8 : 0;
-  const Value low = with(with(whole, below, BinaryAlgorithm::add), 15, BinaryAlgorithm::bitwise_and);
+  const int64_t values = int64_t{1} << bits(dtype), below = kind(dtype) == DTypeKind::signed_integer ? values / 2 : 0;
+  const Value low = with(with(whole, below, BinaryAlgorithm::add), values - 1, BinaryAlgorithm::bitwise_and);
   return op.add(Kind::reorder, ReorderAttributes{.dtype = dtype}, {with(low, below, BinaryAlgorithm::sub)});
 }
 
@@ -169,7 +169,9 @@ Value cast(Op& op, const Value& value, DType dtype) {
     out.name = value.name;
     return out;
   }
-  if (bits(dtype) < 8) return low_half(op, value, dtype);
+  // ONNX rounds up to f8_e8m0 unless told otherwise.
+  if (dtype == DType::f8_e8m0) throw NotExpressible{"a cast to FLOAT8E8M0"};
+  if (bits(dtype) < 8 && is_integer(dtype)) return low_bits(op, value, dtype);
   const bool plain =
       is_floating(dtype) || dtype == DType::boolean || is_floating(from) || holds(dtype, from) || bits(from) < 8;
   if (!plain) {

@@ -6,6 +6,7 @@
 
 #include "relayout/core/float.h"
 #include "relayout/graph/onnx/importer.h"
+#include "relayout/reorder/cast.h"
 
 namespace relayout::graph::importing {
 namespace {
@@ -74,15 +75,15 @@ std::vector<To> elements(const Value& constant) {
   return out;
 }
 
-/// Elements of 4 bits, of which the even one is in the low half of a byte.
+/// Elements of fewer than 8 bits, the first of which is in the lowest bits of the first byte.
 template <typename To>
-std::vector<To> nibbles_of(const Value& constant) {
+std::vector<To> packed_elements(const Value& constant) {
   std::vector<To> out;
   const int64_t count = elements_of(constant.dims);
-  for (int64_t i = 0; i < count; ++i) {
-    const int nibble = std::to_integer<int>((*constant.data)[static_cast<std::size_t>(i / 2)]) >> (i % 2 * 4) & 15;
-    out.push_back(static_cast<To>(constant.dtype == DType::s4 && nibble > 7 ? nibble - 16 : nibble));
-  }
+  with_dtype(constant.dtype, [&]<DType kType>(std::integral_constant<DType, kType>) {
+    for (int64_t i = 0; i < count; ++i)
+      out.push_back(static_cast<To>(load<double, kType>(read_element<kType>(constant.data->data(), i))));
+  });
   return out;
 }
 
@@ -99,7 +100,9 @@ std::vector<To> integer_elements(const Value& constant) {
     case DType::u8:
     case DType::boolean: return elements<To, uint8_t>(constant);
     case DType::s4:
-    case DType::u4: return nibbles_of<To>(constant);
+    case DType::u4:
+    case DType::s2:
+    case DType::u2: return packed_elements<To>(constant);
     default: throw NotExpressible{"a constant of type " + std::string(name(constant.dtype)) + " as integers"};
   }
 }
@@ -134,6 +137,10 @@ DType dtype_of(int data_type, const std::string& what) {
     case 19: return DType::f8_e5m2;
     case 21: return DType::u4;
     case 22: return DType::s4;
+    case 23: return DType::f4_e2m1;
+    case 24: return DType::f8_e8m0;
+    case 25: return DType::u2;
+    case 26: return DType::s2;
     default:
       throw Error(ErrorCode::unsupported,
                   what + " has the element type " + std::to_string(data_type) +
@@ -174,7 +181,7 @@ Value constant_of(Import& model, const TensorProto& tensor, const std::string& n
   }
   int64_t have = 0;
   out.data = from_fields(tensor, out.dtype, what, &have);
-  // Two elements of 4 bits are one number.
+  // The elements that share a byte are one number.
   const int64_t wanted = bits(out.dtype) < 8 ? *need : *count;
   if (have != wanted) {
     throw Error(ErrorCode::corrupt,
@@ -213,6 +220,7 @@ Value narrow(const Dims& dims, std::span<const double> values, DType dtype) {
       case DType::f16: out.push_back(static_cast<T>(f32_to_f16(wide))); break;
       case DType::bf16: out.push_back(static_cast<T>(f32_to_bf16(wide))); break;
       case DType::f8_e4m3: out.push_back(static_cast<T>(f32_to_f8_e4m3(wide))); break;
+      case DType::f8_e8m0: out.push_back(static_cast<T>(f32_to_f8_e8m0(wide))); break;
       default: out.push_back(static_cast<T>(f32_to_f8_e5m2(wide))); break;
     }
   }
@@ -224,6 +232,7 @@ double widened(uint16_t bits, DType dtype) {
     case DType::f16: return f16_to_f32(bits);
     case DType::bf16: return bf16_to_f32(bits);
     case DType::f8_e4m3: return f8_e4m3_to_f32(static_cast<uint8_t>(bits));
+    case DType::f8_e8m0: return f8_e8m0_to_f32(static_cast<uint8_t>(bits));
     default: return f8_e5m2_to_f32(static_cast<uint8_t>(bits));
   }
 }
@@ -233,6 +242,8 @@ double widened(uint16_t bits, DType dtype) {
 Value number_constant(const Dims& dims, std::span<const double> values, DType dtype) {
   if (dtype == DType::f32) return made<float>(dims, values, dtype);
   if (dtype == DType::f64) return made<double>(dims, values, dtype);
+  if (is_floating(dtype) && bits(dtype) < 8)
+    throw NotExpressible{"a constant of type " + std::string(relayout::name(dtype))};
   if (is_floating(dtype))
     return bits(dtype) == 16 ? narrow<uint16_t>(dims, values, dtype) : narrow<uint8_t>(dims, values, dtype);
   std::vector<int64_t> integers;
@@ -261,6 +272,7 @@ std::vector<double> numbers_of(const Value& constant) {
     default: break;
   }
   if (!is_floating(constant.dtype)) return integer_elements<double>(constant);
+  if (bits(constant.dtype) < 8) return packed_elements<double>(constant);
   std::vector<double> out;
   const bool byte = bits(constant.dtype) == 8;
   for (const uint16_t each : byte ? elements<uint16_t, uint8_t>(constant) : elements<uint16_t, uint16_t>(constant)) {

@@ -45,14 +45,24 @@ std::vector<std::byte> store_integers(std::span<const double> values) {
   return store_as<T>(values, to_integer<T>);
 }
 
-/// Stores two elements in a byte, the even one in the low half.
-std::vector<std::byte> store_nibbles(std::span<const double> values, double low, double high) {
-  std::vector<std::byte> out((values.size() + 1) / 2, std::byte{0});
+/// Stores elements of fewer than 8 bits, the first in the lowest bits, `as_bits` saying which.
+template <typename F>
+std::vector<std::byte> store_packed(std::span<const double> values, int bits, F&& as_bits) {
+  std::vector<std::byte> out((values.size() * static_cast<std::size_t>(bits) + 7) / 8, std::byte{0});
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto nibble = static_cast<unsigned>(static_cast<int>(saturated(values[i], low, high))) & 15u;
-    out[i / 2] |= static_cast<std::byte>(nibble << (i % 2 * 4));
+    const auto element = static_cast<unsigned>(as_bits(values[i]));
+    for (int b = 0; b < bits; ++b) {
+      const std::size_t at = i * static_cast<std::size_t>(bits) + static_cast<std::size_t>(b);
+      out[at / 8] |= static_cast<std::byte>((element >> b & 1u) << at % 8);
+    }
   }
   return out;
+}
+
+std::vector<std::byte> store_few_bits(std::span<const double> values, DType dtype) {
+  const int ones = (1 << bits(dtype)) - 1, sign = kind(dtype) == DTypeKind::signed_integer ? 1 << (bits(dtype) - 1) : 0;
+  return store_packed(values, bits(dtype),
+                      [&](double v) { return static_cast<int>(saturated(v, -sign, ones - sign)) & ones; });
 }
 
 template <typename T, typename F>
@@ -71,13 +81,23 @@ Values load_plain(std::span<const std::byte> bytes, std::size_t count) {
   return load_as<T>(bytes, count, [](T element) { return element; });
 }
 
-Values load_nibbles(std::span<const std::byte> bytes, std::size_t count, bool is_signed) {
+template <typename F>
+Values load_packed(std::span<const std::byte> bytes, std::size_t count, int bits, F&& value) {
   Values out(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const int nibble = (std::to_integer<int>(bytes[i / 2]) >> (i % 2 * 4)) & 15;
-    out[i] = is_signed && nibble > 7 ? nibble - 16 : nibble;
+    unsigned element = 0;
+    for (int b = 0; b < bits; ++b) {
+      const std::size_t at = i * static_cast<std::size_t>(bits) + static_cast<std::size_t>(b);
+      element |= (std::to_integer<unsigned>(bytes[at / 8]) >> at % 8 & 1u) << b;
+    }
+    out[i] = value(static_cast<uint8_t>(element));
   }
   return out;
+}
+
+Values load_few_bits(std::span<const std::byte> bytes, std::size_t count, DType dtype) {
+  const int sign = kind(dtype) == DTypeKind::signed_integer ? 1 << (bits(dtype) - 1) : 0;
+  return load_packed(bytes, count, bits(dtype), [&](uint8_t v) { return (v ^ sign) - sign; });
 }
 
 }  // namespace
@@ -99,8 +119,15 @@ std::vector<std::byte> store(std::span<const double> values, DType dtype) {
     case DType::u16: return store_integers<uint16_t>(values);
     case DType::u8: return store_integers<uint8_t>(values);
     case DType::boolean: return store_as<uint8_t>(values, [](double v) { return v != 0; });
-    case DType::s4: return store_nibbles(values, -8, 7);
-    case DType::u4: return store_nibbles(values, 0, 15);
+    case DType::f8_e8m0: return store_as<uint8_t>(values, [](double v) { return f32_to_f8_e8m0(f64_to_f32_odd(v)); });
+    case DType::f6_e3m2: return store_packed(values, 6, [](double v) { return f32_to_f6_e3m2(f64_to_f32_odd(v)); });
+    case DType::f6_e2m3: return store_packed(values, 6, [](double v) { return f32_to_f6_e2m3(f64_to_f32_odd(v)); });
+    case DType::f4_e2m1: return store_packed(values, 4, [](double v) { return f32_to_f4_e2m1(f64_to_f32_odd(v)); });
+    case DType::s4:
+    case DType::u4:
+    case DType::s2:
+    case DType::u2:
+    case DType::u1: return store_few_bits(values, dtype);
   }
   throw Error(ErrorCode::internal, "reference: unknown element type", "dtype");
 }
@@ -131,8 +158,15 @@ Values load(const ConstElements& elements, DType dtype, int64_t count) {
     case DType::u16: return load_plain<uint16_t>(bytes, n);
     case DType::u8: return load_plain<uint8_t>(bytes, n);
     case DType::boolean: return load_as<uint8_t>(bytes, n, [](uint8_t v) { return v != 0 ? 1 : 0; });
-    case DType::s4: return load_nibbles(bytes, n, true);
-    case DType::u4: return load_nibbles(bytes, n, false);
+    case DType::f8_e8m0: return load_as<uint8_t>(bytes, n, [](uint8_t v) { return f8_e8m0_to_f32(v); });
+    case DType::f6_e3m2: return load_packed(bytes, n, 6, [](uint8_t v) { return f6_e3m2_to_f32(v); });
+    case DType::f6_e2m3: return load_packed(bytes, n, 6, [](uint8_t v) { return f6_e2m3_to_f32(v); });
+    case DType::f4_e2m1: return load_packed(bytes, n, 4, [](uint8_t v) { return f4_e2m1_to_f32(v); });
+    case DType::s4:
+    case DType::u4:
+    case DType::s2:
+    case DType::u2:
+    case DType::u1: return load_few_bits(bytes, n, dtype);
   }
   throw Error(ErrorCode::internal, "reference: unknown element type", "dtype");
 }

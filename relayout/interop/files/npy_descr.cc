@@ -171,7 +171,7 @@ void apply_npy_comment(std::string_view comment, StoredTensor& tensor) {
   const Dims shape = in.tuple();
   in.expect_end();
   const auto elements = checked_product(shape), stored = checked_product(tensor.shape);
-  const bool packed = relayout::bits(*dtype) == 4;
+  const bool packed = relayout::bits(*dtype) < 8;
   if (!elements || !stored || (packed ? bytes_for(*dtype, *elements) != stored : shape != tensor.shape)) {
     corrupt_npy("the comment says " + escaped(comment) + ", and the shape is (" + join(tensor.shape) + ")",
                 escaped(comment));
@@ -209,8 +209,8 @@ NpyDescr npy_descr(DType dtype, Dims& shape) {
   if (known != kCodes.end() && dtype != DType::f8_e5m2) return {(width > 8 ? "<" : "|") + std::string(known->code), ""};
   if (width == 16) return {"<V2", ""};  // bf16: NumPy writes this for arrays of ml_dtypes.bfloat16
   const std::string comment = std::string(name(dtype)) + " (" + join(shape, ", ") + (shape.size() == 1 ? ",)" : ")");
-  // NumPy has no arrays of two elements a byte, so the file has an array of bytes.
-  if (width == 4) shape = Dims{bytes_for(dtype, checked_product(shape).value_or(0)).value_or(0)};
+  // NumPy has no arrays of several elements a byte, so the file has an array of bytes.
+  if (width < 8) shape = Dims{bytes_for(dtype, checked_product(shape).value_or(0)).value_or(0)};
   return {"|V1", comment};
 }
 

@@ -2,7 +2,7 @@
 //
 // NumPy has no codes of its own for the types of the package ml_dtypes, and writes them as bytes without a type. "<V2"
 // is always bfloat16, as the package has no other type of two bytes; "<V1" may be any of fifteen types. So a file that
-// is written here says the type, and the shape of elements of 4 bits, in a comment behind the dict, which NumPy passes
+// is written here says the type, and the shape of sub-byte elements, in a comment behind the dict, which NumPy passes
 // over:
 //
 //     {'descr': '|V1', 'fortran_order': False, 'shape': (2, 3), } # f8_e4m3 (2, 3)

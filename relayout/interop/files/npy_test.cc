@@ -101,8 +101,8 @@ TEST(Npy, TypesWithoutAConversion) {
   expect_raw("'|V3'", 3);
   expect_raw("'|V2'", 2);
   expect_raw("'>V8'", 8);
-  expect_raw("'<W4'", 4);             // ml_dtypes.complex32
-  expect_raw("'float8_e8m0fnu'", 1);  // a name shows no width, but the file's size does
+  expect_raw("'<W4'", 4);              // ml_dtypes.complex32
+  expect_raw("'float8_e4m3fnuz'", 1);  // a name shows no width, but the file's size does
   expect_raw("'complex128'", 16);
   expect_raw("[('a', '<f4')]", 4);
   expect_raw("[('a', '<f4'), ('', '|V4'), ('it\\'s', '>i2', (2, 3)), (('title', 'n'), '|u1', 2)]", 22);

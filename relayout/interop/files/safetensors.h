@@ -10,8 +10,8 @@
 //
 // that says which layout expression and logical dims the physical array has. All three are optional,
 // but layout and dims go together. Types that the format lacks (s4, u4, every one without a row in
-// safetensors_types.h) are stored as flat U8 bytes, and dtype says what they are. Readers that do not
-// know the key see plain arrays.
+// safetensors_types.h), and sub-byte elements that do not fill their last byte, are stored as flat U8 bytes, and dtype
+// says what they are. Readers that do not know the key see plain arrays.
 #pragma once
 
 #include <cstdint>

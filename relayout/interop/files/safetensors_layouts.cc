@@ -130,7 +130,7 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry, SafeTensorsTyp
   }
   // Elements of a type that the format lacks are stored as a flat array of bytes.
   const std::string stored = std::string(name(*tensor.dtype)) + " [" + join(tensor.shape) + "]";
-  const bool in_format = std::ranges::find(types, *dtype, &SafeTensorsType::dtype) != types.end();
+  const bool in_format = stores_as_its_own(types, *dtype, checked_product(shape).value_or(0));
   if (in_format || tensor.dtype != DType::u8 || tensor.shape.size() != 1) {
     corrupt_tensor(tensor.name, "layout header says " + std::string(name(*dtype)) + ", the file has " + stored,
                    escaped(*entry.dtype));

@@ -98,7 +98,8 @@ SafeTensorsHead safetensors_head(std::span<const TensorSpec> specs, std::span<co
     if (!seen.insert(name_in_file(spec)).second)
       fail_tensor(ErrorCode::invalid_argument, name_in_file(spec), "two tensors have this name");
     const auto type = std::ranges::find(types, spec.dtype, &SafeTensorsType::dtype);
-    const bool converted = spec.type_name.empty(), flat = converted && type == types.end();
+    const bool converted = spec.type_name.empty();
+    const bool flat = converted && !stores_as_its_own(types, spec.dtype, checked_product(spec.shape).value_or(0));
     if (spec.layout || flat) layouts += (layouts.empty() ? "" : ",") + layout_entry(spec);
     const int64_t bytes = spec_bytes(spec);
     entries += (i ? "," : "") + json_quoted(name_in_file(spec)) + ":{\"dtype\":\"" +

@@ -108,7 +108,7 @@ Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types,
     runs.block_cols = past_cache ? kOpenLines : kMaxBuffered;
     runs.block_rows = std::clamp<int64_t>(runs.block_cols / runs.col_count, 1, kMaxBlockSide);
   } else {
-    choose_nibble_blocks(runs);
+    choose_sub_byte_blocks(runs);
   }
   runs.past_cache = past_cache && !types.sums;
   finish(runs, std::move(rest));
@@ -178,18 +178,18 @@ Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const
   if (types.whole_bytes())
     choose_gather_blocks(loops, streams, true, rules);
   else
-    choose_nibble_blocks(loops);
+    choose_sub_byte_blocks(loops);
   loops.past_cache = loops.past_cache && !types.sums;
   finish(loops, std::move(region.rest));
   return {std::move(loops), {.each = types.each}};
 }
 
 double rate(const Loops& loops, const ConvertedElements& method) {
-  return loops.nibbles() ? 4 : method.runs ? 30 : gather_rate(loops);
+  return loops.sub_byte() ? 4 : method.runs ? 30 : gather_rate(loops);
 }
 
 double streamed(const Loops& loops, const ConvertedRuns& method, const Traffic& traffic, const Bytes& bytes) {
-  if (loops.nibbles()) return traffic.in_caches(bytes, rate(loops, method));
+  if (loops.sub_byte()) return traffic.in_caches(bytes, rate(loops, method));
   return traffic.memory(bytes) * 1.15;
 }
 
@@ -198,7 +198,7 @@ double streamed(const Loops& loops, const ConvertedTransposition& method, const 
 }
 
 double streamed(const Loops& loops, const ConvertedElements& method, const Traffic& traffic, const Bytes& bytes) {
-  if (loops.nibbles() || !method.runs) return traffic.in_caches(bytes, rate(loops, method));
+  if (loops.sub_byte() || !method.runs) return traffic.in_caches(bytes, rate(loops, method));
   if (!loops.dense_cols && loops.piece[kDst] < kScatteredPiece) return through_cache(loops, bytes);
   return traffic.memory(bytes) * 1.15;
 }

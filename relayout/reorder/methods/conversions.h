@@ -76,7 +76,7 @@ Planned<ConvertedTransposition> plan_converted_transposition(ConvertedRegion reg
 Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const ConvertedTypes& types, bool streams,
                                                    const BlockRules& rules);
 
-inline double rate(const Loops& loops, const ConvertedRuns&) { return loops.nibbles() ? 4 : 30; }
+inline double rate(const Loops& loops, const ConvertedRuns&) { return loops.sub_byte() ? 4 : 30; }
 inline double rate(const Loops&, const ConvertedTransposition&) { return 24; }
 double rate(const Loops& loops, const ConvertedElements& method);
 double streamed(const Loops& loops, const ConvertedRuns& method, const Traffic& traffic, const Bytes& bytes);

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "relayout/reorder/methods/nibbles.h"
+#include "relayout/reorder/methods/sub_byte.h"
 
 namespace relayout {
 namespace {
@@ -41,9 +41,9 @@ Planned<Fill> plan_fill(Box box, DType dtype, uint64_t fill_bits) {
   const int64_t element = bits(dtype) / 8;
   loops.piece = {element, element};
   if (bits(dtype) < 8) {
-    const bool one_pattern = (fill_bits & 15) * 17 == fill_bits;
-    loops.piece[kSrc] = loops.piece[kDst] = one_pattern && pair_nibbles(box) ? 1 : 0;
-    if (loops.piece[kDst] == 0) loops.unit_bits = {4, 4};
+    const bool bytes = byte_of_equal(dtype, fill_bits) && join_to_bytes(box, bits(dtype));
+    loops.piece[kSrc] = loops.piece[kDst] = bytes ? 1 : 0;
+    if (!bytes) loops.unit_bits[kSrc] = loops.unit_bits[kDst] = static_cast<int8_t>(bits(dtype));
   }
   if (loops.piece[kDst] > 0) choose_mask(loops, out.method, box.axes);
   // Where choose_mask() chose no columns, they are the innermost axes; and rows are the next ones.
@@ -69,7 +69,7 @@ bool fills_lines(const Loops& loops, const Fill& method) {
 
 double streamed(const Loops& loops, const Fill& method, const Traffic& traffic, const Bytes& bytes) {
   if (method.past_cache) return traffic.memory(bytes);
-  return loops.nibbles() ? traffic.in_caches(bytes, rate(loops, method)) : through_cache(loops, bytes);
+  return loops.sub_byte() ? traffic.in_caches(bytes, rate(loops, method)) : through_cache(loops, bytes);
 }
 
 }  // namespace relayout

@@ -8,8 +8,8 @@ namespace relayout {
 
 struct Fill {
   /// Bit i says whether byte i of the 64 bytes from each column's start on is written. A column that would start after
-  /// last_col starts at last_col instead, and overlaps the column before it. Where elements are nibbles, each is a
-  /// column.
+  /// last_col starts at last_col instead, and overlaps the column before it. Where elements are less than a byte, each
+  /// is a column.
   uint64_t mask = 0;
   int64_t last_col = 0;
   /// Whether whole lines are written past the cache.
@@ -22,7 +22,7 @@ Planned<Fill> plan_fill(Box box, DType dtype, uint64_t fill_bits);
 /// Whether a fill writes whole lines of the destination, each once, provided that the destination starts at a line.
 bool fills_lines(const Loops& loops, const Fill& method);
 
-inline double rate(const Loops& loops, const Fill&) { return loops.nibbles() ? 2 : 30; }
+inline double rate(const Loops& loops, const Fill&) { return loops.sub_byte() ? 2 : 30; }
 double streamed(const Loops& loops, const Fill& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

@@ -27,7 +27,7 @@ TEST(StagesPlan, HalfBytesAreUnpackedMovedAndPacked) {
   // All of a chunk follows each other on both sides: three channels are read, and all pixels written with them.
   EXPECT_EQ(stages.out.count, 1);
   EXPECT_LE(stages.in.count, 3);
-  for (const BoxPlan& move : stages.moves) EXPECT_FALSE(move.nibbles());
+  for (const BoxPlan& move : stages.moves) EXPECT_FALSE(move.sub_byte());
 }
 
 TEST(StagesPlan, BoxesOfATailAreOneChunk) {

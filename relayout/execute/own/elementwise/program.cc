@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/kernels/conversion.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/execute/own/elementwise/grid.h"
 #include "relayout/execute/own/padding.h"
@@ -103,8 +103,7 @@ void move_elements(int64_t size, const std::vector<Step>& axes, std::byte* apart
 }
 
 void convert(DType from, DType to, const std::byte* src, std::byte* dst, int64_t n) {
-  const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
-  cpu::kernels().convert[f][t](src, cpu::kFirst, dst, cpu::kFirst, 1, n, nullptr, 0);
+  cpu::Conversion(cpu::kernels(), from, to)(src, dst, n);
 }
 
 template <typename T>

@@ -1,6 +1,6 @@
-// Unpacking and packing the elements of 4 bits of a block. Elements that follow each other in memory form a stretch,
+// Unpacking and packing the sub-byte elements of a block. Elements that follow each other in memory form a stretch,
 // and each stretch is unpacked or packed at once.
-#include "relayout/cpu/runners/nibbles.h"
+#include "relayout/cpu/runners/sub_byte.h"
 
 #include <algorithm>
 
@@ -42,12 +42,13 @@ void transpose_tile(const Kernels& kernels, const std::byte* from, std::byte* to
 
 }  // namespace
 
-void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offset, Starts rows, Starts cols,
-                   const Block& block, bool sign, std::byte* tile) {
+void fetch_sub_byte(const Kernels& kernels, const std::byte* memory, int64_t offset, Starts rows, Starts cols,
+                    const Block& block, DType type, std::byte* tile) {
   const ListedStretches down(rows, block.rows), along(cols, block.cols);
+  const UnpackKernel unpack = unpack_kernel(kernels, bits(type), kind(type) == DTypeKind::signed_integer);
   const auto fetch = [&](Starts lines, int64_t count, const ListedStretches& stretches, int64_t length, std::byte* to) {
     stretches.each([&](int64_t at, int64_t first, int64_t n) {
-      kernels.unpack_nibbles[sign ? 1 : 0](memory, offset + at, lines, count, n, to + first, length);
+      unpack(memory, offset + at, lines, count, n, to + first, length);
     });
   };
   if (!down.longer_than(along)) return fetch(rows, block.rows, along, block.cols, tile);
@@ -56,13 +57,13 @@ void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offs
   transpose_tile(kernels, turned, tile, block.rows, block.cols);
 }
 
-void put_nibbles(const RunContext& context, const std::byte* tile, const Block& block) {
+void put_sub_byte(const RunContext& context, const std::byte* tile, const Block& block) {
   const ListedStretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
+  const PackKernel pack = pack_kernel(context.kernels, bits(context.plan.dst().dtype));
   const auto put = [&](const std::byte* from, int64_t length, Starts lines, int64_t count,
                        const ListedStretches& stretches) {
     stretches.each([&](int64_t at, int64_t first, int64_t n) {
-      context.kernels.pack_nibbles(from + first, length, context.dst, block.offset[kDst] + at, lines, count, n,
-                                   context.shared);
+      pack(from + first, length, context.dst, block.offset[kDst] + at, lines, count, n, context.shared);
     });
   };
   if (!down.longer_than(along)) return put(tile, block.cols, block.dst_rows, block.rows, along);
@@ -71,24 +72,26 @@ void put_nibbles(const RunContext& context, const std::byte* tile, const Block& 
   put(turned, block.rows, block.dst_cols, block.cols, down);
 }
 
-void fill_nibbles(const RunContext& context, std::byte value, const Block& block) {
+void fill_sub_byte(const RunContext& context, std::byte value, const Block& block) {
   const ListedStretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
   std::byte line[kMaxListed];
   std::fill_n(line, std::max(block.rows, block.cols), value);
+  const PackKernel pack = pack_kernel(context.kernels, bits(context.plan.dst().dtype));
   const auto put = [&](Starts lines, int64_t count, const ListedStretches& stretches) {
     stretches.each([&](int64_t at, int64_t, int64_t n) {
-      context.kernels.pack_nibbles(line, 0, context.dst, block.offset[kDst] + at, lines, count, n, context.shared);
+      pack(line, 0, context.dst, block.offset[kDst] + at, lines, count, n, context.shared);
     });
   };
   if (down.longer_than(along)) return put(block.dst_cols, block.cols, down);
   put(block.dst_rows, block.rows, along);
 }
 
-void make(const RunContext& context, const Loops& loops, const Nibbles&, const Block& block) {
+void make(const RunContext& context, const Loops& loops, const SubByte&, const Block& block) {
   prefetch(loops, block);
   std::byte tile[kMaxBuffered];
-  fetch_nibbles(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, false, tile);
-  put_nibbles(context, tile, block);
+  fetch_sub_byte(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block,
+                 context.plan.src().dtype, tile);
+  put_sub_byte(context, tile, block);
 }
 
 }  // namespace relayout::cpu

@@ -1,4 +1,4 @@
-// Elements of 4 bits: blocks of every form against the reference, moved and converted, and their sizes.
+// Sub-byte elements: blocks of every form against the reference, moved and converted, and their sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void expect_reference(const TensorDesc& src, const TensorDesc& dst) {
   }
 }
 
-TEST(NibbleBlocks, EqualTheReference) {
+TEST(SubByteBlocks, EqualTheReference) {
   struct Pair {
     const char *from, *to;
     Dims dims;
@@ -57,7 +57,17 @@ TEST(NibbleBlocks, EqualTheReference) {
                                  {DType::s4, DType::f32},
                                  {DType::f32, DType::u4},
                                  {DType::f32, DType::s4},
-                                 {DType::u4, DType::s8}}) {
+                                 {DType::u4, DType::s8},
+                                 {DType::u1, DType::u1},
+                                 {DType::s2, DType::s2},
+                                 {DType::f6_e3m2, DType::f6_e3m2},
+                                 {DType::f4_e2m1, DType::f32},
+                                 {DType::f32, DType::f6_e2m3},
+                                 {DType::u1, DType::u8},
+                                 {DType::u8, DType::u1},
+                                 {DType::s2, DType::f8_e8m0},
+                                 {DType::f6_e2m3, DType::f4_e2m1},
+                                 {DType::f8_e8m0, DType::u2}}) {
     for (const auto& [from, to, dims] : pairs) {
       SCOPED_TRACE(std::string(from) + " -> " + to + " " + join(dims) + " " + std::string(name(src)) + " -> " +
                    std::string(name(dst)));
