@@ -38,6 +38,9 @@ float decoded(DType type, uint64_t raw) {
   if (type == DType::f32) return small(8, 127);
   if (type == DType::bf16) return small(8, 127);
   if (type == DType::f16) return small(5, 15);
+  if (type == DType::f8_e4m3) return small(4, 7);
+  if (type == DType::f4_e2m1) return small(2, 1);
+  if (type == DType::f8_e8m0) return static_cast<float>(std::ldexp(1.0, static_cast<int>(raw) - 127));
   if (kind(type) == DTypeKind::signed_integer && raw >> (width - 1))
     return static_cast<float>(static_cast<int64_t>(raw) - (int64_t{1} << width));
   return static_cast<float>(raw);
@@ -58,7 +61,7 @@ Bytes random_bytes(int64_t count, std::mt19937& random) {
 }
 
 void make_finite(const ValueField& field, Bytes& bytes) {
-  if (!is_floating(field.desc.dtype)) return;
+  if (!is_floating(field.desc.dtype) || bits(field.desc.dtype) < 8) return;
   const int width = bits(field.desc.dtype) / 8;
   for (int64_t r = 0; r < field.desc.layout.dim(0); ++r)
     for (int64_t c = 0; c < field.desc.layout.dim(1); ++c)

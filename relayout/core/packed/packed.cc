@@ -47,7 +47,7 @@ bool is_word(char ch) {
 
 std::span<const PackedSystem> packed_systems() {
   static const PackedSystem kSystems[] = {packed::ggml(),   packed::gptq(), packed::awq(),
-                                          packed::marlin(), packed::mlx(),  packed::compressed_tensors()};
+                                          packed::marlin(), packed::mlx(),  packed::compressed_tensors(), packed::mx()};
   return kSystems;
 }
 

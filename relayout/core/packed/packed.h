@@ -117,6 +117,7 @@ const PackedSystem& ggml();
 const PackedSystem& gptq();
 const PackedSystem& marlin();
 const PackedSystem& mlx();
+const PackedSystem& mx();
 
 }  // namespace packed
 }  // namespace relayout
