@@ -13,7 +13,7 @@ NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16
 _IN_SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e5m2": "F8_E5M2",
                    "float8_e4m3fn": "F8_E4M3", "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
                    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
-                   "complex64": "C64", "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ"}
+                   "complex64": "C64", "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e4m3fnuz": "F8_E4M3FNUZ"}
 #: Types of which NumPy writes the width alone, in void types. It cannot read '<f1', of float8_e5m2, at all.
 _OWN_CODE = ("bfloat16", "float8_e5m2")
 

@@ -16,6 +16,9 @@ MEANINGS = {
     "u8": ["u8", "uint8", "ubyte", "|u1", np.uint8],
     "s4": ["s4", "int4"],
     "u4": ["u4", "uint4"],
+    "u1": ["u1", "uint1", "bit"],
+    "f4_e2m1": ["f4_e2m1", "float4_e2m1fn", "e2m1"],
+    "f8_e8m0": ["f8_e8m0", "float8_e8m0fnu", "torch.float8_e8m0fnu", "F8_E8M0"],
     "bool": ["bool", "bool_", "boolean", "|b1", np.bool_, bool],
 }
 
@@ -40,7 +43,7 @@ def test_a_name_of_two_types_is_refused_with_both(text, both):
     with pytest.raises(relayout.ParseError) as error:
         relayout.convert(np.zeros(3, np.float32), "a", "a", dtype=text)
     assert error.value.field == "dtype" and error.value.value == text
-    behind = str(error.value).partition("u4; ")[2]
+    behind = str(error.value).partition("u1; ")[2]
     assert all(name in behind for name in both)
 
 
