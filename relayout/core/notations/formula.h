@@ -2,7 +2,7 @@
 //
 //     digits:(16,2)(2,1)(B/32,36)@4        B is the extent of dim 1, B/32 is rounded up
 //     digits:(A,B)|(B,1)                   row-major
-//     digits:(2,1)|(2,0)(B/2,C)|(2,0)(C/2,2)@BC      the colours of an NV12 picture, one for 2 x 2 pixels
+//     digits:(2,1)|(2,0)(B/2,2C/2)|(2,0)(C/2,2)@BC   the colours of an NV12 picture, one for 2 x 2 pixels
 //
 // A number is a sum of products of numbers and of extents, which stand behind each other or with '*' between; a capital
 // letter is the extent of a dim, A of dim 0, and a divisor belongs to the letter before it.
