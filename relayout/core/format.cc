@@ -3,7 +3,6 @@
 #include "relayout/core/format.h"
 
 #include "relayout/core/gates.h"
-#include "relayout/core/notations/formula.h"
 #include "relayout/core/overflow.h"
 #include "relayout/core/packed/packed.h"
 #include "relayout/core/tag_names.h"
@@ -212,16 +211,6 @@ Layout Format::from_digits(const Dims& dims, std::span<const Digits> all, std::o
     }
   }
   return Layout::from_digits(dims, all, offset0.value_or(-base));
-}
-
-Layout Format::from_formula(const Dims& dims) const {
-  const auto digits = formula_->digits(dims);
-  const auto offset0 = formula_->offset0 ? formula_->offset0->value(dims) : std::optional<int64_t>(0);
-  if (!digits || !offset0) throw_overflow(dims);
-  if (!formula_->offset0) return from_digits(dims, *digits, offset0_);
-  const auto both = checked_add(*offset0, offset0_.value_or(0));
-  if (!both) throw_overflow(dims);
-  return from_digits(dims, *digits, both);
 }
 
 Layout Format::before_views(const Dims& dims) const {

@@ -1,8 +1,10 @@
 // Formats whose expression means another tag for other dims (tenstorrent:TILE, of two to four dims): which of them is
-// meant, and what is said of dims that none of them takes.
+// meant, and what is said of dims that none of them takes; and digits that follow from the dims (formula.h).
 #include <algorithm>
 
 #include "relayout/core/format.h"
+#include "relayout/core/notations/formula.h"
+#include "relayout/core/overflow.h"
 
 namespace relayout {
 namespace {
@@ -89,6 +91,16 @@ void Format::refuse_dims(const Dims& dims) const {
   throw Error(ErrorCode::invalid_argument,
               "bind: " + escaped(text_) + " has " + ranks + ", dims " + given + " has " + std::to_string(dims.size()),
               "dims", given, ranks);
+}
+
+Layout Format::from_formula(const Dims& dims) const {
+  const auto digits = formula_->digits(dims);
+  const auto offset0 = formula_->offset0 ? formula_->offset0->value(dims) : std::optional<int64_t>(0);
+  if (!digits || !offset0) throw_overflow(dims);
+  if (!formula_->offset0) return from_digits(dims, *digits, offset0_);
+  const auto both = checked_add(*offset0, offset0_.value_or(0));
+  if (!both) throw_overflow(dims);
+  return from_digits(dims, *digits, both);
 }
 
 }  // namespace relayout

@@ -10,8 +10,8 @@
 namespace relayout {
 namespace {
 
-bool is_letter(char ch) { return ch >= 'A' && ch < 'A' + kMaxDims; }
-bool is_figure(char ch) { return ch >= '0' && ch <= '9'; }
+bool is_extent(char ch) { return ch >= 'A' && ch < 'A' + kMaxDims; }
+bool is_decimal(char ch) { return ch >= '0' && ch <= '9'; }
 
 }  // namespace
 
@@ -26,22 +26,22 @@ ExtentFormula ExtentFormula::read(NotationText& text, const std::string& what) {
   bool negative = text.take('-');
   do {
     Term& term = out.terms_.emplace_back();
-    if (!is_figure(text.peek()) && !is_letter(text.peek()))
+    if (!is_decimal(text.peek()) && !is_extent(text.peek()))
       text.fail("expected the " + what + ": a number, or a dim's extent, A for dim 0");
     while (true) {
       const std::size_t at = text.at();
-      if (is_letter(text.peek())) {
+      if (is_extent(text.peek())) {
         const int dim = text.peek() - 'A';
         text.take(text.peek());
         term.factors.push_back({dim, text.take('/') ? text.number("divisor", 1) : 1});
-      } else if (is_figure(text.peek())) {
+      } else if (is_decimal(text.peek())) {
         const auto product = checked_mul(term.number, text.number(what));
         if (!product) text.fail(at, "the " + what + " does not fit 64 bits");
         term.number = *product;
       } else {
         text.fail("expected a number or a dim's extent behind '*'");
       }
-      if (!text.take('*') && !is_letter(text.peek()) && !is_figure(text.peek())) break;
+      if (!text.take('*') && !is_extent(text.peek()) && !is_decimal(text.peek())) break;
     }
     if (negative) term.number = -term.number;
     negative = text.peek() == '-';

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "relayout/core/format.h"
+#include "relayout/core/notations/formula.h"
 #include "relayout/core/notations/notation.h"
 #include "relayout/core/notations/systems/system.h"
 

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "relayout/core/format.h"
-#include "relayout/core/notations/formula.h"
 
 namespace relayout {
 
