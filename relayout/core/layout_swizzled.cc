@@ -87,7 +87,7 @@ void Layout::find_swizzled_range() {
     });
   } else {
     int64_t steps = 0;
-    const auto reached = [&](int64_t offset) {
+    const auto reached = [&, low = low, high = high](int64_t offset) {  // clang 14 captures no bindings
       check_steps("layout", ++steps, kMostSoughtOffsets);
       const int64_t before = swizzle_.apply(offset);
       return before >= low && before <= high && under.inverse(before, nullptr) != Slot::gap;
