@@ -92,7 +92,8 @@ _CALLABLE = _Kind("a function", callable)
 
 #: What the parameters of these names are in every function whose annotations leave it open.
 _BY_NAME: Dict[str, _Kind] = {
-    **dict.fromkeys(("x", "y", "out", "like", "base"), _ARRAY),
+    **dict.fromkeys(("x", "y", "out", "like", "base", "buffer"), _ARRAY),
+    "buffers": _Kind("an array, or a dict of arrays", lambda v: isinstance(v, Mapping) or _is_array(v)),
     **dict.fromkeys(("dtype", "src_dtype"), _DTYPE),
     **dict.fromkeys(("src", "dst"), _LAYOUT),
     **dict.fromkeys(("dims", "sizes", "shape", "strides_elements", "strides_bytes", "offsets", "parts", "dimensions"),

@@ -110,6 +110,7 @@ class Record:
         from one of uint8 with a value a byte. All other fields stay."""
         field = self._field(name)
         shape = tuple(field.layout.dims)
+        _check_array(x)
         values = np.ascontiguousarray(x)
         if values.shape != shape:
             raise InvalidArgumentError(f"field {name} has dims {shape}, and x {values.shape}", "x", str(values.shape),
@@ -138,6 +139,8 @@ class Record:
 
     def _field(self, name: str) -> RecordField:
         fields = self.fields
+        if not isinstance(name, str):
+            raise TypeError(f"name is a text, not {name!r}")
         if name not in fields:
             raise InvalidArgumentError(f"no field is called {name!r}; there are {', '.join(fields)}", "name", name,
                                        ", ".join(fields))
@@ -167,6 +170,7 @@ def dequantize(format: str, buffers: Any, shape: Sequence[int], *, dtype: Any = 
     given = {"": buffers} if described["one_buffer"] else dict(buffers)
     arrays = []
     for buffer, x in given.items():
+        _check_array(x)
         x = np.asarray(x)
         arrays.append((buffer, np.ascontiguousarray(x).reshape(-1).view(np.uint8), known_name(x.dtype) or ""))
         floating = [f for f, t, b in described["fields"] if b == buffer and t.startswith(("f", "bf"))]
@@ -182,6 +186,7 @@ def _bytes_of(x: Any) -> np.ndarray:
     """The memory of an array or of bytes, as an array of uint8 that shares it."""
     if isinstance(x, (bytes, bytearray, memoryview)):
         return np.frombuffer(x, np.uint8)
+    _check_array(x)
     if not x.flags.c_contiguous:
         raise InvalidArgumentError("the buffer is not contiguous", "buffer")
     return x.reshape(-1).view(np.uint8)
@@ -209,3 +214,9 @@ def _packed(values: np.ndarray, width: int) -> np.ndarray:
 def _digits(layout: Layout) -> str:
     text = "digits:" + "|".join("".join(f"({extent},{stride})" for extent, stride in dim) for dim in layout.digits)
     return text + (f"@{layout.offset0}" if layout.offset0 else "")
+
+
+def _check_array(x: Any) -> None:
+    """Refuses what is no array: NumPy would make an array of one object of it."""
+    if not (isinstance(x, (np.ndarray, bytes, bytearray, memoryview)) or hasattr(x, "__array__")):
+        raise TypeError(f"a buffer is an array, not {x!r}")

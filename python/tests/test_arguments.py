@@ -12,6 +12,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 LAYOUT = relayout.layout("abc", (2, 3, 4))
 TILE = relayout.layout("ab", (8, 8))
 PLAN = relayout.plan_conversion(X, "abc", "cab")
+RECORD = relayout.Record("record{a:u8, x:f32;aligned}", (2,))
 A, B = relayout.layout("cute:(4,2):(1,4)"), relayout.layout("cute:2:1")
 
 
@@ -76,6 +77,12 @@ CALLS = {
     "Layout.unfold": dict(self=LAYOUT, dim=0, size=1, step=1),
     "Layout.unsqueeze": dict(self=LAYOUT, dim=0),
     "Model": dict(path="/nowhere.onnx"),
+    "Record": dict(record="record{a:u8, x:f32;aligned}", dims=(2,)),
+    "Record.at_byte": dict(self=RECORD, byte=1),
+    "Record.put": dict(self=RECORD, buffer=np.zeros(16, np.uint8), name="a", x=np.zeros(2, np.uint8)),
+    "Record.take": dict(self=RECORD, buffer=np.zeros(16, np.uint8), name="x"),
+    "dequantize": dict(format="ggml:q4_0", buffers=np.zeros(18, np.uint8), shape=(1, 32), dtype="f32", group=0,
+                       threads=1),
     "bank_conflicts": dict(layout=TILE, access="row", dtype="f16"),
     "find_swizzle": dict(layout=TILE, accesses=["row"], dtype="f16"),
     "interop.c_function": dict(layout=LAYOUT, name="offset"),
@@ -136,7 +143,7 @@ def call(function, given):
 def test_every_function_with_arguments_is_called():
     without = {name for name, thing in EVERYTHING.items()
                if not [p for p in inspect.signature(thing).parameters if p != "self"]}
-    elsewhere = ("opencl.", "testing.", "Model.", "Conversion", "rearrange", "Layout.permute", "Layout.view",
+    elsewhere = ("opencl.", "testing.", "Model.", "Conversion", "RecordField", "rearrange", "Layout.permute", "Layout.view",
                  "Layout.expand", "Layout.offset")
     errors = {name for name, thing in EVERYTHING.items() if isinstance(thing, type) and issubclass(thing,
                                                                                                    BaseException)}

@@ -58,7 +58,10 @@ def test_every_value_of_small_types(source, to):
         return
     if to in FLOATS:
         expected = x.astype(np.float32).astype(theirs(FLOATS[to]))
-        codes = expected.view(np.uint8)
+        codes = expected.view(np.uint8).copy()
+        if to == "f8_e8m0":  # ml_dtypes rounds the lowest exponent up as soon as there is more; 0 is the nearest
+            numbers = x.astype(np.float64)
+            codes[(numbers > 2.0**-127) & (numbers < 1.5 * 2.0**-127)] = 0
     else:
         codes = saturated(x, to)
     got = np.asarray(relayout.convert(x, "a", "a", dtype=to)).view(np.uint8)
@@ -91,7 +94,8 @@ def test_layouts_and_arrays_of_one_element_a_byte(name):
     assert np.asarray(bytes_of_it).view(np.uint8).reshape(-1).tolist() == want.tolist()
 
 
-@pytest.mark.parametrize("name, extension", itertools.product(list(FLOATS) + list(INTEGERS), [".npy", ".safetensors"]))
+@pytest.mark.parametrize("name, extension",
+                         list(itertools.product(list(FLOATS) + list(INTEGERS), [".npy", ".safetensors"])))
 def test_files(name, extension, tmp_path):
     dtype = theirs({**FLOATS, **INTEGERS}[name])
     values = every_value(dtype)
