@@ -104,7 +104,14 @@ enum {
   RELAYOUT_U8 = 13,
   RELAYOUT_BOOL = 14,
   RELAYOUT_S4 = 15, /* two elements a byte, the even one in the low half */
-  RELAYOUT_U4 = 16
+  RELAYOUT_U4 = 16,
+  RELAYOUT_F8_E8M0 = 17, /* a power of two from 2^-127 to 2^127, or NaN */
+  RELAYOUT_F6_E3M2 = 18, /* four elements in three bytes, the first in the lowest bits */
+  RELAYOUT_F6_E2M3 = 19,
+  RELAYOUT_F4_E2M1 = 20, /* as S4 */
+  RELAYOUT_S2 = 21,      /* four elements a byte, the first in the lowest bits */
+  RELAYOUT_U2 = 22,
+  RELAYOUT_U1 = 23 /* eight elements a byte */
 };
 
 /* "f32"; "unknown" for a number that is no type. */
@@ -245,10 +252,10 @@ typedef struct relayout_attributes {
   const int64_t* dst_zero_point_groups;
   const int64_t* mean_groups;
 } relayout_attributes;
-#define RELAYOUT_ATTRIBUTES_INIT \
-  {                                                                                                                 \
-    sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, NULL, 0, 0,      \
-        NULL, NULL, NULL, NULL, NULL                                                                                 \
+#define RELAYOUT_ATTRIBUTES_INIT                                                                                      \
+  {                                                                                                                   \
+    sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, NULL, 0, 0, NULL, \
+        NULL, NULL, NULL, NULL                                                                                        \
   }
 
 /* Begin with RELAYOUT_RUN_OPTIONS_INIT. */

@@ -35,12 +35,12 @@ enum class DType : uint8_t {
   u8,
   boolean,  // one byte, 0 or 1; any other byte reads as true
   // The types from here on are read and written by way of those before (cpu/kernels/conversion.h).
+  s4,
+  u4,
   f8_e8m0,  // a power of two from 2^-127 to 2^127, or NaN: no zero and no sign
   f6_e3m2,  // these and f4_e2m1 have no infinity and no NaN
   f6_e2m3,
   f4_e2m1,
-  s4,
-  u4,
   s2,
   u2,
   u1,
@@ -71,12 +71,12 @@ inline constexpr DTypeRow kDTypeRows[] = {
     DTypeRow{DType::u16, "u16", 16, DTypeKind::unsigned_integer},
     DTypeRow{DType::u8, "u8", 8, DTypeKind::unsigned_integer},
     DTypeRow{DType::boolean, "bool", 8, DTypeKind::boolean},
+    DTypeRow{DType::s4, "s4", 4, DTypeKind::signed_integer},
+    DTypeRow{DType::u4, "u4", 4, DTypeKind::unsigned_integer},
     DTypeRow{DType::f8_e8m0, "f8_e8m0", 8, DTypeKind::floating},
     DTypeRow{DType::f6_e3m2, "f6_e3m2", 6, DTypeKind::floating},
     DTypeRow{DType::f6_e2m3, "f6_e2m3", 6, DTypeKind::floating},
     DTypeRow{DType::f4_e2m1, "f4_e2m1", 4, DTypeKind::floating},
-    DTypeRow{DType::s4, "s4", 4, DTypeKind::signed_integer},
-    DTypeRow{DType::u4, "u4", 4, DTypeKind::unsigned_integer},
     DTypeRow{DType::s2, "s2", 2, DTypeKind::signed_integer},
     DTypeRow{DType::u2, "u2", 2, DTypeKind::unsigned_integer},
     DTypeRow{DType::u1, "u1", 1, DTypeKind::unsigned_integer},

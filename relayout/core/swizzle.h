@@ -20,6 +20,8 @@
 #include <string>
 #include <string_view>
 
+#include "relayout/cxx20.h"
+
 namespace relayout {
 
 class Swizzle {

@@ -200,21 +200,23 @@ TEST(CDesc, ExpressionsThatSayTheirExtents) {
 }
 
 TEST(CDesc, Types) {
-  for (int number = RELAYOUT_F64; number <= RELAYOUT_U4; ++number) {
+  for (int number = RELAYOUT_F64; number <= RELAYOUT_U1; ++number) {
     const auto dtype = static_cast<relayout_dtype>(number);
     relayout_dtype parsed = RELAYOUT_F64;
     ASSERT_EQ(relayout_dtype_parse(relayout_dtype_name(dtype), &parsed), RELAYOUT_OK);
     EXPECT_EQ(parsed, dtype);
     int32_t bits = 0;
     ASSERT_EQ(relayout_dtype_bits(dtype, &bits), RELAYOUT_OK);
-    EXPECT_GE(bits, 4);
+    EXPECT_GE(bits, 1);
   }
   // The numbers are part of the interface.
   EXPECT_STREQ(relayout_dtype_name(RELAYOUT_F8_E4M3), "f8_e4m3");
   EXPECT_STREQ(relayout_dtype_name(RELAYOUT_U8), "u8");
   EXPECT_STREQ(relayout_dtype_name(RELAYOUT_BOOL), "bool");
   EXPECT_STREQ(relayout_dtype_name(RELAYOUT_U4), "u4");
-  EXPECT_STREQ(relayout_dtype_name(static_cast<relayout_dtype>(17)), "unknown");
+  EXPECT_STREQ(relayout_dtype_name(RELAYOUT_F8_E8M0), "f8_e8m0");
+  EXPECT_STREQ(relayout_dtype_name(RELAYOUT_U1), "u1");
+  EXPECT_STREQ(relayout_dtype_name(static_cast<relayout_dtype>(24)), "unknown");
 }
 
 TEST(CDesc, Overlaps) {

@@ -240,6 +240,7 @@ Expression system_name(Random& random) {
   Expression out{"", name, random_dims(random, random.one_of(ranks_of(Format::parse(name))))};
   if (name == "tensorrt:DLA_HWC4") out.dims[out.dims.size() - 3] = std::array{1, 3, 4}[random.pick(0, 2)];
   if (name.starts_with("ncnn:") || name.starts_with("tflite:") || name == "mace:dw_conv2d_filter") out.dims[0] = 1;
+  if (name.starts_with("yuv:") && out.dims.size() == 3) out.dims[0] = random.pick(1, 2);
   if (name.starts_with("mace:") && random.one_in(3)) {
     const int64_t width = std::max<int64_t>(Format::parse(name).image(out.dims).width, 1);
     out.text += ";pitch=" + std::to_string(width + random.pick(0, 9));

@@ -91,7 +91,8 @@ bool strides_from(const Layout& layout, int64_t least) {
 
 bool numpy_has(const TensorDesc& desc) { return strided(desc.layout) && bits(desc.dtype) >= 8; }
 bool buffer_has(const TensorDesc& desc) {
-  return numpy_has(desc) && desc.dtype != DType::bf16 && desc.dtype != DType::f8_e5m2 && desc.dtype != DType::f8_e4m3;
+  const bool small = is_floating(desc.dtype) && bits(desc.dtype) <= 16 && desc.dtype != DType::f16;
+  return numpy_has(desc) && !small;
 }
 bool pytorch_has(const TensorDesc& desc) { return numpy_has(desc) && strides_from(desc.layout, 0); }
 bool directml_has(const TensorDesc& desc) {

@@ -81,7 +81,8 @@ std::vector<Prepared> reorders() {
                         {"ab", "ba", {61, 257}},
                         {"ab", "ab", {96, 128}},
                         {"acdb", "aBcd5b", {2, 23, 9, 11}},
-                        {"acdb", "abcd", {1, 32, 17, 19}}};
+                        {"acdb", "abcd", {1, 32, 17, 19}},
+                        {"ab", "ba", {1021, 509}}};
   const std::pair<DType, DType> types[] = {
       {DType::u8, DType::u8},  {DType::bf16, DType::bf16}, {DType::f32, DType::f32}, {DType::f64, DType::f64},
       {DType::f32, DType::u8}, {DType::s8, DType::f32},    {DType::f32, DType::f16}, {DType::bf16, DType::f32}};

@@ -155,7 +155,9 @@ PerMask random_values(std::mt19937_64& rng, const Dims& dims, auto value) {
 
 /// A value of the type, sometimes the least or the greatest.
 Padding random_padding(std::mt19937_64& rng, DType dtype) {
-  static constexpr double kReals[] = {1, -3, 7.5, 0.1, -1e4};
+  static constexpr double kReals[] = {1, -3, 7.5, 0.1, -1e4}, kSmall[] = {1, -3, 0.5, 4}, kPowers[] = {1, 0.25, 8, 64};
+  if (dtype == DType::f8_e8m0) return Padding::of(kPowers[pick(rng, 0, 3)]);
+  if (is_floating(dtype) && bits(dtype) < 8) return Padding::of(kSmall[pick(rng, 0, 3)]);
   if (is_floating(dtype)) return Padding::of(kReals[pick(rng, 0, bits(dtype) > 8 ? 4 : 3)]);
   return Padding::of(value_of(
       one_in(rng, 3) ? uint64_t{1} << (bits(dtype) - 1) : rng() & (~uint64_t{0} >> (64 - bits(dtype))), dtype));

@@ -65,7 +65,8 @@ class PrimitiveExecutable : public Executable {
     if (UndefinedRows::concern(graph, node)) undefined_rows_.emplace(graph, node, *layouts[0], *layouts[1]);
     const bool winograd = std::string_view(desc.impl_info_str()).find("wino") != std::string_view::npos;
     const bool infers = node.pass == graph::Pass::forward_inference;
-    if (infers && (winograd || StrayProducts::in_pairs(graph, node) || StrayProducts::interpolates(graph, node)))
+    if (infers && (winograd || StrayProducts::in_pairs(graph, node, desc.impl_info_str()) ||
+                   StrayProducts::interpolates(graph, node)))
       stray_products_.emplace(graph, node, layouts);
     if (PaddedTaps::concern(graph, node)) padded_taps_.emplace(graph, node, *layouts[1], *layouts[node.src.size()]);
     add_scratchpad(desc.scratchpad_desc(), engine);

@@ -173,7 +173,7 @@ bool is_faulty_rnn(const Node& node, std::string_view name, const Layouts& layou
 
 bool is_faulty(const Graph& graph, const Node& node, std::string_view name, const Layouts& layouts) {
   // What bf16 products in pairs make of infinity and NaN is corrected only where no post-op has been applied to it.
-  if (!node.post_ops.empty() && StrayProducts::in_pairs(graph, node)) return true;
+  if (!node.post_ops.empty() && StrayProducts::in_pairs(graph, node, name)) return true;
   switch (node.kind) {
     case Kind::convolution:
       // By a general product of matrices, channels last, post-ops read a source of the destination's dims wrongly, and

@@ -12,14 +12,16 @@ namespace relayout::execute {
 
 using graph::Kind;
 
-bool StrayProducts::in_pairs(const graph::Graph& graph, const graph::Node& node) {
+bool StrayProducts::in_pairs(const graph::Graph& graph, const graph::Node& node, std::string_view name) {
   const bool multiplies =
       node.kind == Kind::convolution || node.kind == Kind::deconvolution || node.kind == Kind::matmul;
   if (!multiplies || node.pass != graph::Pass::forward_inference) return false;
   const graph::Tensor& src = graph.tensor(node.src[0]);
   if (src.dtype != DType::bf16 || graph.tensor(node.src[1]).dtype != DType::bf16) return false;
-  if (node.kind == Kind::matmul) return src.dims[src.dims.size() - 1] % 2 != 0;
-  return src.dims[1] / node.as<graph::ConvolutionAttributes>().groups % 2 != 0;
+  // A row of a tile of AMX has 64 bytes.
+  const int64_t together = name.find("amx") == std::string_view::npos ? 2 : 32;
+  if (node.kind == Kind::matmul) return src.dims[src.dims.size() - 1] % together != 0;
+  return src.dims[1] / node.as<graph::ConvolutionAttributes>().groups % together != 0;
 }
 
 bool StrayProducts::interpolates(const graph::Graph& graph, const graph::Node& node) {

@@ -7,6 +7,7 @@
 // what was just written, and such elements are computed anew.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "relayout/execute/own/resampling_positions.h"
@@ -16,9 +17,9 @@ namespace relayout::execute {
 
 class StrayProducts {
  public:
-  /// Whether an odd number of bf16 products is added up for a result: convolution, deconvolution and matmul of
-  /// inference.
-  static bool in_pairs(const graph::Graph& graph, const graph::Node& node);
+  /// Whether the number of bf16 products that are added up for a result does not fill what an implementation of this
+  /// name adds up at once, two of them or a row of AMX's tiles: convolution, deconvolution and matmul of inference.
+  static bool in_pairs(const graph::Graph& graph, const graph::Node& node, std::string_view name);
 
   /// Whether it is linear resampling of inference.
   static bool interpolates(const graph::Graph& graph, const graph::Node& node);

@@ -260,11 +260,14 @@ TEST(Reference, StoresInTheDestinationsType) {
 TEST(Reference, StoreAndLoadAreInverse) {
   int types = 0;
   for (DType dtype : all_dtypes()) {
-    const Values values = dtype == DType::boolean ? Values{0, 1, 1} : Values{0, 1, 3};
+    // f8_e8m0 has powers of two, and types of one or two bits hold no 3.
+    const Values values = dtype == DType::f8_e8m0                      ? Values{0.5, 1, 4}
+                          : dtype == DType::boolean || bits(dtype) < 3 ? Values{0, 1, 1}
+                                                                       : Values{0, 1, 3};
     const std::vector<std::byte> bytes = store(values, dtype);
     EXPECT_EQ(static_cast<int64_t>(bytes.size()), bytes_for(dtype, 3).value()) << name(dtype);
     EXPECT_EQ(load(bytes, dtype, 3), values) << name(dtype);
-    EXPECT_EQ(code_of([&] { load(bytes, dtype, 5); }), ErrorCode::invalid_argument) << name(dtype);
+    EXPECT_EQ(code_of([&] { load(bytes, dtype, 9); }), ErrorCode::invalid_argument) << name(dtype);
     ++types;
   }
   EXPECT_EQ(types, kDTypeCount);
