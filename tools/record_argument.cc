@@ -63,11 +63,31 @@ Json record_json(const Record& record) {
   return {{"bytes", record.bytes()}, {"fields", std::move(fields)}};
 }
 
+void check_plain_bytes(const StoredTensor& stored, const std::string& shown) {
+  const std::string called = stored.name.empty() ? shown : fmt::format("{}: {}", shown, escaped(stored.name));
+  if (stored.fortran_order && stored.shape.size() > 1) {
+    throw Failure(kUnsupported, Error(ErrorCode::unsupported,
+                                      called + " is in Fortran order, in which blocks are not read; save it in C order",
+                                      "order", "fortran", "C"));
+  }
+  if (!stored.byte_swapped) return;
+  throw Failure(kUnsupported,
+                Error(ErrorCode::unsupported,
+                      called + " is in the other byte order, in which blocks are not read; save it in this machine's",
+                      "order", "big-endian", "little-endian"));
+}
+
 RecordBytes record_bytes(const std::string& path, const std::string& tensor, const RawOptions& raw, int64_t need) {
   const InputOptions options{.path = path, .tensor = tensor, .raw = raw};
   TensorFile file = from_data([&] { return TensorFile::open(file_path(options), {}, tensor); });
   const std::size_t found = from_command_line([&] { return file.find(tensor); });
   std::span<const std::byte> bytes = from_data([&] { return file.bytes(found); });
+  check_plain_bytes(file.tensors()[found], shown_path(options));
+  if (file.tensors()[found].type_name.starts_with('[')) {
+    usage_error(fmt::format("{}: its type says its fields, {}; leave --from out", shown_path(options),
+                            escaped(file.tensors()[found].type_name, 200)),
+                "--from");
+  }
   const bool is_raw = file.format() == FileFormat::raw;
   if (!is_raw && (raw.file_offset || raw.slack))
     usage_error(fmt::format("--file-offset and --slack are for raw bytes, and {} is a {} file", shown_path(options),

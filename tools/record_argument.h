@@ -26,6 +26,9 @@ struct RecordBytes {
   TensorFile file;
   std::span<const std::byte> bytes;
 };
+/// Failure (unsupported): an array whose bytes are not those of its elements in their order, in Fortran order or of the
+/// other byte order.
+void check_plain_bytes(const StoredTensor& stored, const std::string& shown);
 RecordBytes record_bytes(const std::string& path, const std::string& tensor, const RawOptions& raw, int64_t need);
 
 }  // namespace relayout::tools

@@ -104,6 +104,12 @@ TensorSpec spec_of_record(const RecordConversion& options, const RecordFormat& f
 
 /// Moves all fields whose names agree.
 Json move_fields(const RecordConversion& options) {
+  if (options.from && find_packed(*options.from) && find_packed(options.to) && *options.from != options.to) {
+    usage_error(fmt::format("--from {} --to {}: values of two formats are moved with --repack, or rounded with "
+                            "--requantise",
+                            *options.from, options.to),
+                "--to", options.to);
+  }
   const FieldSource source(options);
   const RecordFormat format = record_argument(options.to);
   const Dims dims = options.dims ? record_dims(options) : source.shape;

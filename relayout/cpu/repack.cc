@@ -289,6 +289,13 @@ Repacked quantise(const std::vector<float>& values, const Dims& dims, const Pack
       const float wanted = s == 0 ? z : std::nearbyint((values[i] - m) / s) + z;
       codes[i] = std::clamp(wanted, quantiser.low, quantiser.high);
       const double error = std::abs(double{(codes[i] - z) * s + m} - double{values[i]});
+      if (!std::isfinite(error)) {
+        throw Error(ErrorCode::invalid_argument,
+                    "repack: value (" + std::to_string(r) + "," + std::to_string(c) + ") is " +
+                        std::to_string(values[i]) + ", and its scale in " + std::string(to.format.name) + " is " +
+                        std::to_string(s) + "; infinities, NaN and scales that overflow their type have no codes",
+                    "scale", std::to_string(s), "finite values and scales");
+      }
       out.largest_error = std::max(out.largest_error, error);
       squares += error * error;
     }
