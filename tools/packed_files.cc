@@ -105,11 +105,12 @@ void check_order(const RecordConversion& options, const cpu::PackedTensor& tenso
 /// compressed-tensors:pack-quantized:asymmetric.
 void check_left_out(const RecordConversion& options, const PackedFormat& format, const TensorFile& file) {
   const std::string longer = std::string(format.name) + ":";
+  const std::vector<std::string_view> own = buffers_of(format);
   for (const PackedSystem& system : packed_systems()) {
     for (const PackedFormat& other : system.formats) {
       if (!other.name.starts_with(longer)) continue;
       for (const std::string_view buffer : buffers_of(other)) {
-        const bool ours = std::ranges::find(buffers_of(format), buffer) != buffers_of(format).end();
+        const bool ours = std::ranges::find(own, buffer) != own.end();
         if (ours || std::ranges::find(file.tensors(), tensor_name(options, buffer), &StoredTensor::name) ==
                         file.tensors().end())
           continue;
