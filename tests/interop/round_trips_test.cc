@@ -110,7 +110,7 @@ bool cute_has(const TensorDesc& desc) {
 }
 /// Every layout without gaps that begins at offset 0.
 bool xla_has(const TensorDesc& desc) {
-  if (desc.layout.swizzled()) return false;
+  if (desc.layout.swizzled() || bits(desc.dtype) == 6) return false;
   return !desc.layout.empty() && desc.layout.packed() && desc.layout.offset0() == 0 && strides_from(desc.layout, 1);
 }
 

@@ -27,9 +27,7 @@ void require(bool law, const std::string& what) {
 }
 
 /// How many elements so many bytes hold.
-int64_t elements_in(int64_t bytes, DType dtype) {
-  return bits(dtype) < 8 ? bytes * (8 / bits(dtype)) : bytes / (bits(dtype) / 8);
-}
+int64_t elements_in(int64_t bytes, DType dtype) { return bytes * 8 / bits(dtype); }
 
 TensorDesc through_tag(const TensorDesc& desc) {
   const auto tag = tag_of(desc.layout);
