@@ -33,6 +33,12 @@ const char* checked_text(const char* text, std::string_view parameter) {
   return text;
 }
 
+// The numbers of types are those of the C interface, which programs are compiled with.
+static_assert(static_cast<int>(DType::f64) == RELAYOUT_F64 && static_cast<int>(DType::boolean) == RELAYOUT_BOOL &&
+              static_cast<int>(DType::u4) == RELAYOUT_U4 && static_cast<int>(DType::f8_e8m0) == RELAYOUT_F8_E8M0 &&
+              static_cast<int>(DType::f4_e2m1) == RELAYOUT_F4_E2M1 && static_cast<int>(DType::u1) == RELAYOUT_U1 &&
+              kDTypeCount == RELAYOUT_U1 + 1);
+
 DType checked_dtype(relayout_dtype dtype) {
   const auto number = int64_t{dtype};
   if (number < 0 || number >= static_cast<int64_t>(std::size(kDTypeRows)))

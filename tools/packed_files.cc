@@ -63,9 +63,8 @@ void check_buffer(const RecordConversion& options, const PackedFormat& format, c
   const bool rows = stored.shape.size() != 2 || wanted.shape.size() != 2 ||
                     (stored.shape[0] == wanted.shape[0] &&
                      bytes_of_row(stored.shape, stored.item_bits) == bytes_of_row(wanted.shape, item));
-  Dims all = wanted.shape;
   int64_t elements = 1;
-  for (const int64_t extent : all) elements *= extent;
+  for (const int64_t extent : wanted.shape) elements *= extent;
   const bool right =
       rows && stored.byte_size == elements * item / 8 && !(codes && stored.dtype && is_floating(*stored.dtype));
   if (right) return;

@@ -1,10 +1,10 @@
 // Stray products: kernels that also multiply elements that a result is not made of, by zero or so that they cancel
 // (internal to execute).
 //
-// Winograd's algorithm mixes all elements of a tile, products of bf16 are added in pairs, whose second half is a
-// neighbour times zero where the channels are odd, and linear interpolation reads two elements where it needs one.
-// Infinity and NaN spread so to results that are numbers. After a run the destination is searched for them, which reads
-// what was just written, and such elements are computed anew.
+// Winograd's algorithm mixes all elements of a tile, products of bf16 are added in pairs, or by rows of AMX's
+// tiles, and what channels do not fill of these is a neighbour times zero, and linear interpolation reads two elements
+// where it needs one. Infinity and NaN spread so to results that are numbers. After a run the destination is searched
+// for them, which reads what was just written, and such elements are computed anew.
 #pragma once
 
 #include <string_view>
