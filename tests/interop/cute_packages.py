@@ -1,4 +1,4 @@
-"""The packages that CuTe's algebra and swizzles are compared with, pycute and tensor_layouts: None where one is missing.
+"""What CuTe's algebra and swizzles are compared with, pycute and tensor_layouts: None where one is missing.
 A script that imports this is run again by the Python that has them, and ends as skipped where there are none."""
 import os
 import sys
