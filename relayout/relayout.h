@@ -3,6 +3,10 @@
 // declared; a build without that library says at run time what is missing.
 #pragma once
 
+#include "relayout/checkpoint/checkpoint.h"
+#include "relayout/checkpoint/metadata.h"
+#include "relayout/checkpoint/tensor.h"
+#include "relayout/checkpoint/writer.h"
 #include "relayout/core/banks.h"
 #include "relayout/core/decide.h"
 #include "relayout/core/dtype.h"

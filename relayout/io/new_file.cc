@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -145,6 +146,23 @@ NewFile NewFile::make(const fs::path& given, OpenNameless open_nameless) {
   return out;
 }
 
+NewFile NewFile::resume(const fs::path& given) {
+  NewFile out;
+  out.path_ = follow_links(given);
+  out.temporary_ = resumed_path(given).native();
+  out.stays_ = true;
+  for (;;) {
+    constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    out.file_ = Descriptor(retry([&] { return ::open(out.temporary_.c_str(), kFlags, 0666); }));
+    if (out.file_.get() < 0) throw_io("create", out.temporary_, errno);
+    if (retry([&] { return ::flock(out.file_.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK)
+      throw_io("go on with", out.temporary_, EBUSY);
+    // The writer that held the lock until now may have given the file its name, or removed it.
+    out.named_ = leads_to(AT_FDCWD, out.temporary_.c_str(), out.file_.get());
+    if (out.named_) return out;
+  }
+}
+
 /// Creates the file under its temporary name. False where the name is taken, or where another process took the file
 /// for an abandoned one between its creation and its lock.
 bool NewFile::open_named() {
@@ -168,17 +186,21 @@ NewFile::NewFile(NewFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
       file_(std::move(other.file_)),
-      named_(std::exchange(other.named_, false)) {}
+      named_(std::exchange(other.named_, false)),
+      stays_(other.stays_) {}
 
 NewFile& NewFile::operator=(NewFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(temporary_, other.temporary_);
   std::swap(file_, other.file_);
   std::swap(named_, other.named_);
+  std::swap(stays_, other.stays_);
   return *this;
 }
 
-NewFile::~NewFile() { remove_temporary(); }
+NewFile::~NewFile() {
+  if (!stays_) remove_temporary();
+}
 
 void NewFile::remove_temporary() noexcept {
   if (std::exchange(named_, false)) ::unlink(temporary_.c_str());
@@ -193,8 +215,66 @@ void NewFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void NewFile::publish(bool overwrite) {
+void NewFile::write_at(int64_t offset, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const std::size_t count = std::min<std::size_t>(bytes.size(), 1 << 30);
+    const ssize_t done = retry([&] { return ::pwrite(file_.get(), bytes.data(), count, offset); });
+    if (done < 0) throw_io("write", path_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += done;
+  }
+}
+
+std::size_t NewFile::read_at(int64_t offset, std::span<std::byte> bytes) const {
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t done = retry([&] {
+      return ::pread(file_.get(), bytes.data() + have, bytes.size() - have, offset + static_cast<int64_t>(have));
+    });
+    if (done < 0) throw_io("read", path_, errno);
+    if (done == 0) break;
+    have += static_cast<std::size_t>(done);
+  }
+  return have;
+}
+
+int64_t NewFile::size() const {
+  struct stat about {};
+  if (::fstat(file_.get(), &about) != 0) throw_io("read", path_, errno);
+  return about.st_size;
+}
+
+void NewFile::resize(int64_t size) const {
+  if (retry([&] { return ::ftruncate(file_.get(), size); }) != 0) throw_io("write", path_, errno);
+}
+
+void NewFile::reserve(int64_t size) const {
+  // Without this question, reserving would first fill the disk and then fail.
+  struct statvfs disk {};
+  struct stat now {};
+  uint64_t have;
+  if (::fstatvfs(file_.get(), &disk) == 0 && ::fstat(file_.get(), &now) == 0 && disk.f_blocks != 0 &&
+      !__builtin_mul_overflow(uint64_t{disk.f_bavail}, uint64_t{disk.f_frsize}, &have) &&
+      static_cast<uint64_t>(size) > have + static_cast<uint64_t>(now.st_blocks) * 512) {
+    throw Error(ErrorCode::io,
+                "create \"" + escaped(path_.native()) + "\": the file needs " + std::to_string(size) +
+                    " bytes, but the disk has only " + std::to_string(have),
+                "path", escaped(path_.native()), std::to_string(have));
+  }
+  if (size == 0) return;
+  int error;
+  do {
+    error = ::posix_fallocate(file_.get(), 0, size);
+  } while (error == EINTR);
+  if (error != 0) throw_io("reserve " + std::to_string(size) + " bytes for", path_, error);
+}
+
+void NewFile::sync() const {
   if (retry([&] { return ::fsync(file_.get()); }) != 0) throw_io("write", path_, errno);
+}
+
+void NewFile::publish(bool overwrite) {
+  sync();
   if (!named_) {
     const std::string nameless = proc_path(file_.get());
     const auto link_to = [&](const char* name) {
@@ -210,11 +290,16 @@ void NewFile::publish(bool overwrite) {
     rename_to_new(temporary_, path_);
   } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const int error_number = errno;
-    remove_temporary();
+    if (!stays_) remove_temporary();
     throw_io("rename to", path_, error_number);
   }
   named_ = false;
   sync_folder(path_);
+}
+
+fs::path resumed_path(const fs::path& path) {
+  const fs::path target = follow_links(path);
+  return target.parent_path() / ("." + target.filename().native().substr(0, 200) + ".relayout-part");
 }
 
 void remove_abandoned_files(const fs::path& folder) noexcept {

@@ -42,19 +42,40 @@ class NewFile {
   /// follow_links(path) names, whose place it will take. First removes what killed writers left in that folder.
   /// Error{io}.
   static NewFile make(const std::filesystem::path& path, OpenNameless open_nameless = io::open_nameless);
+  /// A file that outlives its writer: it has the name resumed_path(path) from the start and keeps it where publish() is
+  /// not reached, so that a later call for the same path goes on with the bytes that are there. Its size tells whether
+  /// there are any. Error{io}, also where another process writes it now.
+  static NewFile resume(const std::filesystem::path& path);
 
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&& other) noexcept;
-  /// Without publish() nothing is left behind.
+  /// Without publish() nothing is left behind, unless the file was opened by resume().
   ~NewFile();
+
+  /// Whether a file that was opened by resume() stays without publish(): it does, unless forget() was called last.
+  void forget() { stays_ = false; }
+  void keep() { stays_ = true; }
 
   int descriptor() const { return file_.get(); }
   /// Appends to the file. Error{io}.
   void write(std::span<const std::byte> bytes);
+  /// Writes from an offset on. Safe to call from several threads. Error{io}.
+  void write_at(int64_t offset, std::span<const std::byte> bytes) const;
+  /// Reads from an offset on, and returns how many bytes the file had there; fewer than asked for only at its end.
+  /// Error{io}.
+  std::size_t read_at(int64_t offset, std::span<std::byte> bytes) const;
+  int64_t size() const;
+  /// Cuts the file, or makes it longer by zeros. Error{io}.
+  void resize(int64_t size) const;
+  /// Reserves the space of a file of so many bytes, which is its size then; what is new are zeros. Error{io} where the
+  /// disk has no room, before any of it is taken.
+  void reserve(int64_t size) const;
   /// The temporary name, with its folder. The file has this name only at times, as said above; a handler of a signal
   /// that ends the process may unlink it in any case.
   const std::string& temporary_path() const { return temporary_; }
 
+  /// Writes the file to the disk, without its name. Error{io}.
+  void sync() const;
   /// Writes the file and its name to the disk: the path leads to it, also after a power failure. What exists there is
   /// replaced with `overwrite`; without it that is Error{io} with the field "overwrite". Error{io}: nothing has
   /// changed, unless the disk fails when the folder is written.
@@ -70,7 +91,12 @@ class NewFile {
   std::string temporary_;
   Descriptor file_;
   bool named_ = false;  // the file has its temporary name
+  bool stays_ = false;  // with that name, where publish() is not reached
 };
+
+/// Where NewFile::resume() keeps the bytes of an unfinished file: ".NAME.relayout-part", in the folder of the file that
+/// the path leads to.
+std::filesystem::path resumed_path(const std::filesystem::path& path);
 
 /// The file that a path leads to, which need not exist: where the path is a symbolic link, what that link and those
 /// that it leads to end at; otherwise the path itself. So a writer keeps the links, also one to a file that does not

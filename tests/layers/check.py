@@ -29,6 +29,7 @@ ALLOWED = {
     "io": {"core"},
     "cpu": {"core", "reorder", "io"},
     "interop": {"core", "io"},
+    "checkpoint": {"core", "io", "interop", "reorder", "cpu"},
     "opencl": {"core", "reorder", "cpu", "interop"},  # mapped memory of a device is the CPU's to write
     "solve": set(),
     "graph": {"core", "reorder", "solve"},

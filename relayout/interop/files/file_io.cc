@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,19 +99,6 @@ Pages map_anonymous(std::size_t size, const fs::path& path) {
   return {data, size};
 }
 
-/// Refuses a size that the disk has no room for. Without this, reserving it would first fill the disk and then fail.
-void check_space(int fd, const fs::path& path, int64_t size) {
-  struct statvfs disk {};
-  if (::fstatvfs(fd, &disk) != 0 || disk.f_blocks == 0) return;
-  uint64_t have;
-  if (__builtin_mul_overflow(uint64_t{disk.f_bavail}, uint64_t{disk.f_frsize}, &have)) return;
-  if (static_cast<uint64_t>(size) <= have) return;
-  throw Error(ErrorCode::io,
-              "create \"" + escaped(path.native()) + "\": the file needs " + std::to_string(size) +
-                  " bytes, but the disk has only " + std::to_string(have),
-              "path", escaped(path.native()), std::to_string(have));
-}
-
 }  // namespace
 
 Pages::Pages(Pages&& other) noexcept
@@ -185,12 +171,7 @@ OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite
   if (exists) ::fchmod(fd, found.st_mode & 07777);
   if (size == 0) return OutputFile(std::move(state));
 
-  check_space(fd, path, size);
-  int error;
-  do {
-    error = ::posix_fallocate(fd, 0, size);
-  } while (error == EINTR);
-  if (error != 0) throw_io("reserve " + std::to_string(size) + " bytes for", path, error);
+  state->file->reserve(size);
   void* data = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   state->mapped = data != MAP_FAILED;
   state->pages =

@@ -9,9 +9,11 @@
 //     {"version":1,"tensors":{"w":{"layout":"aBcd16b","dims":[2,17,5,4],"dtype":"f32"}}}
 //
 // that says which layout expression and logical dims the physical array has. All three are optional,
-// but layout and dims go together. Types that the format lacks (s4, u4, every one without a row in
-// safetensors_types.h), and sub-byte elements that do not fill their last byte, are stored as flat U8 bytes, and dtype
-// says what they are. Readers that do not know the key see plain arrays.
+// but layout and dims go together. The notes of a tensor stand there too, each where there is one: "from" (a layout),
+// "strides" (of the tensor that was saved), and "packed" with "packed_dims" (the bytes are blocks of a packed format).
+// Types that the format lacks (s4, u4, every one without a row in safetensors_types.h), and sub-byte elements that do
+// not fill their last byte, are stored as flat U8 bytes, and dtype says what they are. Readers that do not know the key
+// see plain arrays.
 #pragma once
 
 #include <cstdint>

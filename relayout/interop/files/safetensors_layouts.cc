@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "relayout/core/overflow.h"
 #include "relayout/interop/files/formats.h"
 
 namespace relayout {
@@ -39,7 +40,8 @@ struct LayoutEntry {
   std::string name;
   std::optional<std::string> layout, dtype;
   std::optional<Dims> dims;
-  int64_t ndims = 0;
+  TensorNotes notes;
+  int64_t ndims = 0;  // the most extents that a list has
   std::optional<Error> problem;
 };
 
@@ -51,13 +53,27 @@ void read_entry(LayoutEntry& entry, const JsonEvent& event) {
   };
   if (event.depth == 2) return expect(LayoutEvent::object, "its entry is not an object");
   if (keys.size() < 3 || event.depth > 4) return;
-  if (keys[2] == "dims") {
-    if (event.depth == 4 && entry.dims) return push_extent(*entry.dims, entry.ndims, entry.name, event, "dims");
-    expect(LayoutEvent::array, "dims is not an array");
-    entry.dims.emplace();
-  } else if ((keys[2] == "layout" || keys[2] == "dtype") && event.depth == 3) {
-    expect(LayoutEvent::string, "layout or dtype is not a string");
-    (keys[2] == "layout" ? entry.layout : entry.dtype) = event.text;
+  const std::string& field = keys[2];
+  const auto extents = [&](Dims& dims) {
+    if (event.depth == 3) return expect(LayoutEvent::array, "a list of extents is not an array");
+    int64_t count = dims.size() == kMaxDims ? kMaxDims : dims.size();
+    push_extent(dims, count, entry.name, event, field.c_str());
+    entry.ndims = std::max(entry.ndims, count);
+  };
+  if (field == "dims") {
+    if (event.depth == 3) entry.dims.emplace();
+    if (entry.dims) extents(*entry.dims);
+  } else if (field == "strides") {
+    if (event.depth == 3) entry.notes.strides.emplace();
+    if (entry.notes.strides) extents(*entry.notes.strides);
+  } else if (field == "packed_dims") {
+    extents(entry.notes.packed_dims);
+  } else if (event.depth == 3 && (field == "layout" || field == "dtype" || field == "from" || field == "packed")) {
+    expect(LayoutEvent::string, "layout, dtype, from or packed is not a string");
+    if (field == "layout") entry.layout = event.text;
+    if (field == "dtype") entry.dtype = event.text;
+    if (field == "from") entry.notes.from = event.text;
+    if (field == "packed") entry.notes.packed = event.text;
   }
 }
 
@@ -82,8 +98,7 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
     if (keys[0] != "tensors") return;
     if (event.depth == 1) return expect(LayoutEvent::object, "tensors is not an object");
     if (!is_wanted(keys[1], wanted)) return;
-    if (event.depth == 2)
-      entries.push_back({.name = keys[1], .layout = {}, .dtype = {}, .dims = {}, .ndims = 0, .problem = {}});
+    if (event.depth == 2) entries.push_back({.name = keys[1]});
     if (entries.back().problem) return;
     try {
       read_entry(entries.back(), event);
@@ -95,10 +110,10 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
   return entries;
 }
 
-/// Gives a tensor what the layout header says of it. The stored array must agree. `types` are those of the format.
+/// Gives a tensor what the layout header says of its layout and type. The stored array must agree. `types` are those of
+/// the format.
 void apply_layout(StoredTensor& tensor, const LayoutEntry& entry, SafeTensorsTypes types) {
-  if (entry.problem) throw Error(*entry.problem);
-  check_rank(entry.name, entry.ndims, "dims");
+  if (!entry.layout && !entry.dims && !entry.dtype) return;
   if (!tensor.dtype) {
     fail_tensor(ErrorCode::unsupported, tensor.name,
                 "elements of " + escaped(tensor.type_name) + ", which relayout does not convert, have no layout here",
@@ -152,7 +167,60 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry, SafeTensorsTyp
   tensor.shape = shape;
 }
 
+void apply_entry(StoredTensor& tensor, const LayoutEntry& entry, SafeTensorsTypes types) {
+  if (tensor.problem) return;
+  try {
+    if (entry.problem) throw Error(*entry.problem);
+    check_rank(entry.name, entry.ndims, "dims");
+    check_notes(tensor.name, entry.notes, tensor.shape, tensor.byte_size, ErrorCode::corrupt);
+    apply_layout(tensor, entry, types);
+    tensor.notes = entry.notes;
+  } catch (const Error& error) {
+    tensor.problem = error;
+  }
+}
+
 }  // namespace
+
+std::optional<int64_t> packed_bytes(const PackedFormat& format, const Dims& values) {
+  if (values.empty()) return std::nullopt;
+  const PackedField& field = format.fields[0];
+  const PackedItem item = item_of(format, field);
+  Dims blocks = values;
+  for (int back = 0; back < 2; ++back) {
+    // Of a vector there is one row.
+    const int at = values.size() - 1 - back, dim = 1 - back;
+    const int64_t block = item.block(dim) * field.group[static_cast<std::size_t>(dim)];
+    if ((at < 0 ? 1 : values[at]) % block != 0) return std::nullopt;
+    if (at >= 0) blocks[at] = values[at] / block;
+  }
+  const auto count = checked_product(blocks);
+  return count ? checked_mul(*count, format.block_bytes) : std::nullopt;
+}
+
+void check_notes(std::string_view tensor, const TensorNotes& notes, const Dims& shape, int64_t byte_size,
+                 ErrorCode wrong) {
+  if (notes.strides && notes.strides->size() != shape.size()) {
+    fail_tensor(wrong, tensor,
+                "strides [" + join(*notes.strides) + "] are recorded for an array [" + join(shape) +
+                    "], which has another number of axes",
+                join(*notes.strides));
+  }
+  if (notes.packed.empty()) return;
+  const PackedFormat* format = find_packed(notes.packed);
+  if (format == nullptr || !format->one_buffer()) {
+    fail_tensor(ErrorCode::unsupported, tensor,
+                "the packed format \"" + escaped(notes.packed) + "\" is not one whose blocks are read here",
+                escaped(notes.packed));
+  }
+  const auto bytes = packed_bytes(*format, notes.packed_dims);
+  if (bytes == byte_size) return;
+  fail_tensor(wrong, tensor,
+              notes.packed + " of dims [" + join(notes.packed_dims) + "] has " +
+                  (bytes ? std::to_string(*bytes) + " bytes" : "no whole blocks") + ", the file has " +
+                  std::to_string(byte_size) + " bytes",
+              std::to_string(byte_size));
+}
 
 /// The shape of the array that holds a layout, before its views: its physical axes, or where it has none, one axis as
 /// long as the span.
@@ -162,20 +230,49 @@ Dims physical_array(const Format& layout, const Dims& dims) {
   return Dims{span};
 }
 
-void apply_layouts(std::vector<StoredTensor>& tensors, std::string_view text, const FileLimits& limits,
+void apply_layouts(std::span<StoredTensor> tensors, std::string_view text, const FileLimits& limits,
                    std::string_view wanted, SafeTensorsTypes types) {
   std::unordered_map<std::string_view, StoredTensor*> by_name;
   for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   for (const LayoutEntry& entry : parse_layout_text(text, limits, wanted)) {
     const auto found = by_name.find(entry.name);
     if (found == by_name.end()) corrupt_tensor(entry.name, "is in the layout header but not in the file");
-    if (found->second->problem) continue;
-    try {
-      apply_layout(*found->second, entry, types);
-    } catch (const Error& error) {
-      found->second->problem = error;
-    }
+    apply_entry(*found->second, entry, types);
   }
+}
+
+void apply_layout_entry(StoredTensor& tensor, std::string_view text, const FileLimits& limits, SafeTensorsTypes types) {
+  LayoutEntry entry{.name = tensor.name};
+  std::vector<std::string> keys{"", ""};
+  try {
+    walk_json(text, limits.json_depth, "the recorded layout", [&](const JsonEvent& event) {
+      keys.resize(2);
+      keys.insert(keys.end(), event.keys.begin(), event.keys.end());
+      read_entry(entry, {event.kind, event.depth + 2, keys, event.text, event.number});
+    });
+  } catch (const Error& error) {
+    entry.problem = error;
+  }
+  apply_entry(tensor, entry, types);
+}
+
+std::string layout_entry(const TensorSpec& spec, bool flat) {
+  std::string out;
+  const auto add = [&](const char* field, const std::string& value) {
+    out += std::string(out.empty() ? "{" : ",") + "\"" + field + "\":" + value;
+  };
+  if (spec.layout || flat) {
+    add("layout", json_quoted(spec.layout ? spec.layout->text() : "contiguous"));
+    add("dims", "[" + join(spec.layout ? *spec.dims : spec.shape) + "]");
+    add("dtype", json_quoted(name(spec.dtype)));
+  }
+  if (!spec.notes.from.empty()) add("from", json_quoted(spec.notes.from));
+  if (spec.notes.strides) add("strides", "[" + join(*spec.notes.strides) + "]");
+  if (!spec.notes.packed.empty()) {
+    add("packed", json_quoted(spec.notes.packed));
+    add("packed_dims", "[" + join(spec.notes.packed_dims) + "]");
+  }
+  return out.empty() ? out : out + "}";
 }
 
 }  // namespace relayout

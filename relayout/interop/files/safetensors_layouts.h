@@ -2,11 +2,13 @@
 // (internal to interop/files; safetensors.h shows a file).
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "relayout/core/error.h"
+#include "relayout/core/packed/packed.h"
 #include "relayout/interop/files/json_walk.h"
 #include "relayout/interop/files/safetensors_types.h"
 #include "relayout/interop/files/tensor_file.h"
@@ -31,7 +33,23 @@ Dims physical_array(const Format& layout, const Dims& dims);
 
 /// Gives tensors what the layout header says of them. What is wrong with one is its problem; what is wrong with the
 /// header itself is an Error: corrupt, limit, unsupported (another version).
-void apply_layouts(std::vector<StoredTensor>& tensors, std::string_view text, const FileLimits& limits,
+void apply_layouts(std::span<StoredTensor> tensors, std::string_view text, const FileLimits& limits,
                    std::string_view wanted, SafeTensorsTypes types);
+
+/// What the layout header says of one tensor, {"layout":...,"dims":...}, as an object of JSON: the layout where there
+/// is one, or for `flat` bytes the dims, and the notes; "" where there is nothing to say.
+std::string layout_entry(const TensorSpec& spec, bool flat);
+/// Takes what such an object says of a tensor. Errors are the tensor's problem.
+void apply_layout_entry(StoredTensor& tensor, std::string_view text, const FileLimits& limits, SafeTensorsTypes types);
+
+/// Checks what the notes of an array say: that the packed format exists and has so many bytes for its dims, and that
+/// strides are as many as the shape has axes. Error of the code `wrong`, or unsupported for a packed format that is not
+/// known.
+void check_notes(std::string_view tensor, const TensorNotes& notes, const Dims& shape, int64_t byte_size,
+                 ErrorCode wrong);
+
+/// How many bytes the blocks of a packed format have for these values, row-major; nothing where they are no whole
+/// blocks or overflow. The format's fields lie in one buffer.
+std::optional<int64_t> packed_bytes(const PackedFormat& format, const Dims& values);
 
 }  // namespace relayout

@@ -41,13 +41,6 @@ std::string foreign_type(const TensorSpec& spec) {
 
 int bits_of(const TensorSpec& spec) { return spec.type_name.empty() ? bits(spec.dtype) : spec.item_bits; }
 
-/// The entry in the layout header: that of a type which the format lacks has no shape, so this one must have the dims.
-std::string layout_entry(const TensorSpec& spec) {
-  const std::string layout = spec.layout ? spec.layout->text() : "contiguous";
-  return json_quoted(name_in_file(spec)) + ":{\"layout\":" + json_quoted(layout) + ",\"dims\":[" +
-         join(spec.layout ? *spec.dims : spec.shape) + "],\"dtype\":\"" + std::string(name(spec.dtype)) + "\"}";
-}
-
 /// The entry of __metadata__, with a comma behind it; "" where there is none.
 std::string metadata_entry(std::span<const Metadata> metadata, const std::string& layouts) {
   std::string out;
@@ -100,8 +93,11 @@ SafeTensorsHead safetensors_head(std::span<const TensorSpec> specs, std::span<co
     const auto type = std::ranges::find(types, spec.dtype, &SafeTensorsType::dtype);
     const bool converted = spec.type_name.empty();
     const bool flat = converted && !stores_as_its_own(types, spec.dtype, checked_product(spec.shape).value_or(0));
-    if (spec.layout || flat) layouts += (layouts.empty() ? "" : ",") + layout_entry(spec);
     const int64_t bytes = spec_bytes(spec);
+    check_notes(name_in_file(spec), spec.notes, spec.shape, bytes, ErrorCode::invalid_argument);
+    // The array of a type that the format lacks has no shape there, so its entry must have the dims.
+    if (const std::string entry = layout_entry(spec, flat); !entry.empty())
+      layouts += (layouts.empty() ? "" : ",") + json_quoted(name_in_file(spec)) + ":" + entry;
     entries += (i ? "," : "") + json_quoted(name_in_file(spec)) + ":{\"dtype\":\"" +
                (converted ? std::string(flat ? "U8" : type->name) : foreign_type(spec)) + "\",\"shape\":[" +
                (flat ? std::to_string(bytes) : join(spec.shape)) + "],\"data_offsets\":[" + std::to_string(begins[i]) +

@@ -48,6 +48,21 @@ struct FileLimits {
 /// behind. An empty one is never asked.
 using GoOn = std::function<bool(int64_t done, int64_t total)>;
 
+/// What a file may record of a tensor besides its layout. .safetensors keeps it, and GGUF in checkpoint/.
+struct TensorNotes {
+  /// The packed format whose blocks the array's bytes are, "ggml:q4_0", and the dims of its values; "" for all others.
+  std::string packed{};
+  Dims packed_dims{};
+  /// The layout that the tensor had before it was converted to the one that is recorded; "" where nothing is known.
+  std::string from{};
+  /// The strides, in elements, of the tensor that was saved, whose shape is the array's: those of a PyTorch tensor in
+  /// channels_last, say. Nothing where they were those of the array.
+  std::optional<Dims> strides{};
+
+  bool empty() const { return packed.empty() && from.empty() && !strides; }
+  friend bool operator==(const TensorNotes&, const TensorNotes&) = default;
+};
+
 /// One tensor as a file stores it.
 struct StoredTensor {
   std::string name;            // "" where the format has no names
@@ -67,6 +82,7 @@ struct StoredTensor {
   /// Where the file says more than an array: the layout expression and the logical dims.
   std::optional<Format> layout;
   std::optional<Dims> dims;
+  TensorNotes notes;
 };
 
 /// A tensor to be written.
@@ -84,6 +100,8 @@ struct TensorSpec {
   /// "<c8" are one; any other is Error{unsupported}, which names the formats that have it.
   std::string type_name{};
   int item_bits = 0;
+  /// Only .safetensors keeps them; the others pass over them.
+  TensorNotes notes{};
 };
 
 /// What a new file says of a tensor: the shape of the physical array that this layout describes for these dims, which

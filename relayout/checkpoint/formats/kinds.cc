@@ -1,0 +1,39 @@
+// The table of the kinds of checkpoint files, and what several of them share.
+#include <algorithm>
+
+#include "relayout/checkpoint/formats/formats.h"
+#include "relayout/core/letters.h"
+#include "relayout/core/overflow.h"
+
+namespace relayout::checkpoint {
+namespace {
+
+// In the order of FileKind.
+constexpr std::array<KindRow, 2> kRows{{
+    {FileKind::safetensors, "safetensors", {".safetensors"}, begins_as_safetensors, open_safetensors, plan_safetensors},
+    {FileKind::gguf, "gguf", {".gguf"}, begins_as_gguf, open_gguf, plan_gguf},
+}};
+
+}  // namespace
+
+std::span<const KindRow> kind_rows() { return kRows; }
+const KindRow& row_of(FileKind kind) { return kRows.at(static_cast<std::size_t>(kind)); }
+std::string_view name(FileKind kind) { return row_of(kind).name; }
+
+std::optional<FileKind> kind_of_path(const std::filesystem::path& path) {
+  const std::string extension = small_letters(path.extension().native());
+  if (extension.empty()) return std::nullopt;
+  for (const KindRow& row : kRows) {
+    if (std::ranges::find(row.extensions, extension) != row.extensions.end()) return row.kind;
+  }
+  return std::nullopt;
+}
+
+Dims row_major_strides(const Dims& shape) {
+  Dims out(shape.size(), 1);
+  for (int d = shape.size() - 2; d >= 0; --d)
+    out[d] = checked_mul(out[d + 1], std::max<int64_t>(shape[d + 1], 1)).value_or(0);
+  return out;
+}
+
+}  // namespace relayout::checkpoint

@@ -1,0 +1,336 @@
+// Writes checkpoints: plans the files, writes at offsets, and remembers what is done (see writer.h).
+//
+// An unfinished file of a job has, behind the bytes of the file that it will be, one byte a tensor, which is 1 where
+// the tensor is written, and the job's text with the number of the machine's start. They are cut off before it gets its
+// name. Where there are several files, the unfinished index has the job's text alone, from the start on until all files
+// have their names; so a writer that goes on knows that files which exist already are its own.
+#include "relayout/checkpoint/writer.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_set>
+
+#include "relayout/checkpoint/formats/formats.h"
+#include "relayout/checkpoint/shards.h"
+#include "relayout/io/text_file.h"
+
+namespace relayout::checkpoint {
+namespace fs = std::filesystem;
+namespace {
+
+/// One of the files.
+struct Part {
+  fs::path path;
+  std::vector<std::size_t> tensors;  // by their numbers in the whole
+  FileImage image;
+  std::optional<io::NewFile> file;  // none where it has its name already
+};
+
+struct Place {
+  std::size_t part = 0, in_part = 0;
+  int64_t offset = 0, bytes = 0;
+};
+
+[[noreturn]] void refuse(const std::string& what, std::string field, std::string value = {}, std::string limit = {}) {
+  throw Error(ErrorCode::invalid_argument, "write checkpoint: " + what, std::move(field), std::move(value),
+              std::move(limit));
+}
+
+const KindRow& written_kind(const fs::path& path, const WriteOptions& options) {
+  std::string kinds;
+  for (const KindRow& row : kind_rows()) {
+    if (row.plan != nullptr) kinds += (kinds.empty() ? "" : ", ") + std::string(row.name);
+  }
+  const auto kind = options.kind ? options.kind : kind_of_path(path);
+  if (kind && row_of(*kind).plan != nullptr) return row_of(*kind);
+  throw Error(
+      ErrorCode::unsupported,
+      "write checkpoint: \"" + escaped(path.native(), 200) + "\" is " +
+          (kind ? "of the kind " + std::string(name(*kind)) + ", which is only read" : "of no kind by its extension") +
+          "; written are " + kinds,
+      "path", escaped(path.native(), 200), kinds);
+}
+
+/// The number of each tensor's file, from 0 on without a gap.
+std::vector<std::size_t> dealt(std::span<const TensorSpec> specs, const WriteOptions& options) {
+  if (!options.shards.empty()) {
+    if (options.shards.size() != specs.size())
+      refuse(
+          std::to_string(options.shards.size()) + " numbers of files for " + std::to_string(specs.size()) + " tensors",
+          "shards", std::to_string(options.shards.size()), std::to_string(specs.size()));
+    std::vector<bool> used(options.shards.size());
+    const std::size_t last = std::ranges::max(options.shards);
+    for (const std::size_t shard : options.shards) {
+      if (shard < used.size()) used[shard] = true;
+    }
+    const auto gap = static_cast<std::size_t>(std::ranges::find(used, false) - used.begin());
+    if (last == 0 || gap <= last)
+      refuse(last == 0 ? "all tensors are in one file, which takes no numbers"
+                       : "file " + std::to_string(last) + " has tensors and file " + std::to_string(gap) + " has none",
+             "shards", std::to_string(gap));
+    return options.shards;
+  }
+  if (options.shard_bytes < 0) refuse("a file cannot have fewer than 0 bytes", "shard_bytes");
+  if (options.shard_bytes == 0) return std::vector<std::size_t>(specs.size());
+  std::vector<int64_t> sizes;
+  for (const TensorSpec& spec : specs) sizes.push_back(spec_bytes(spec));
+  return deal(sizes, options.shard_bytes);
+}
+
+/// What an unfinished file says of the job: it is another one after the machine was started anew, as the disk may lack
+/// bytes then that were written.
+std::string job_text(const std::string& job) {
+  constexpr std::size_t kMostJob = 64 << 10;
+  if (job.empty()) return "";
+  if (job.size() > kMostJob)
+    refuse("a job of " + std::to_string(job.size()) + " bytes", "job", std::to_string(job.size()),
+           std::to_string(kMostJob));
+  return io::read_text("/proc/sys/kernel/random/boot_id", 1 << 10).value_or("no boot id") + job;
+}
+
+/// Whether a file has these bytes at an offset.
+bool has_bytes(const io::NewFile& file, int64_t offset, std::string_view bytes) {
+  std::vector<std::byte> have(std::min<std::size_t>(bytes.size(), 1 << 20));
+  while (!bytes.empty()) {
+    const auto part = std::span(have).first(std::min(have.size(), bytes.size()));
+    if (file.read_at(offset, part) != part.size()) return false;
+    if (!std::ranges::equal(part, std::as_bytes(std::span(bytes.substr(0, part.size()))))) return false;
+    offset += static_cast<int64_t>(part.size());
+    bytes.remove_prefix(part.size());
+  }
+  return true;
+}
+
+void write_text(const io::NewFile& file, int64_t offset, std::string_view text) {
+  file.write_at(offset, std::as_bytes(std::span(text)));
+}
+
+/// Whether the file of a name has the size and the texts of this image.
+bool is_already(const fs::path& path, const FileImage& image) {
+  std::error_code none;
+  if (!fs::is_regular_file(path, none)) return false;
+  const FileBytes found = FileBytes::open(path, 0);
+  const std::string_view bytes(reinterpret_cast<const char*>(found.bytes().data()), found.bytes().size());
+  return bytes.size() == static_cast<std::size_t>(image.size) &&
+         std::ranges::all_of(image.texts, [&](const auto& text) {
+           return bytes.substr(static_cast<std::size_t>(text.first), text.second.size()) == text.second;
+         });
+}
+
+}  // namespace
+
+struct CheckpointWriter::Impl {
+  WriteOptions options;
+  std::string job;  // job_text()
+  std::vector<Part> parts;
+  std::vector<Place> places;  // one a tensor
+  std::vector<std::string> names;
+  std::vector<std::size_t> order;
+  std::optional<fs::path> index_path;
+  std::string index_content;
+  std::optional<io::NewFile> giving_names;  // of several files and with a job: has the job's text until commit() ends
+  bool goes_on_naming = false;              // an earlier writer of this job had that
+  mutable std::mutex mutex;                 // guards `written`
+  std::vector<bool> written;
+  std::size_t resumed = 0;
+
+  void plan(const fs::path& path, std::span<const TensorSpec> specs);
+  void refuse_existing() const;
+  void open(Part& part, bool may_have_name);
+  void start(Part& part);
+};
+
+void CheckpointWriter::Impl::plan(const fs::path& path, std::span<const TensorSpec> specs) {
+  const KindRow& kind = written_kind(path, options);
+  std::unordered_set<std::string_view> seen;
+  for (const TensorSpec& spec : specs) {
+    if (spec.name.empty()) refuse("a tensor has no name", "name");
+    if (!seen.insert(spec.name).second)
+      refuse("two tensors have the name \"" + escaped(spec.name, 200) + "\"", "name", escaped(spec.name, 200));
+    names.push_back(spec.name);
+  }
+  const std::vector<std::size_t> file_of = dealt(specs, options);
+  const std::size_t files = file_of.empty() ? 1 : std::ranges::max(file_of) + 1;
+  if (files > 1 && kind.kind != FileKind::safetensors)
+    throw Error(ErrorCode::unsupported,
+                "write checkpoint: " + std::string(kind.name) + " is written to one file, and this takes " +
+                    std::to_string(files) + "; only safetensors has an index of several",
+                "shard_bytes", std::to_string(files), "1");
+  if (files > kMostFiles)
+    refuse(std::to_string(files) + " files; at most " + std::to_string(kMostFiles) + " are written", "shard_bytes",
+           std::to_string(files), std::to_string(kMostFiles));
+  parts.resize(files);
+  for (std::size_t i = 0; i < specs.size(); ++i) parts[file_of[i]].tensors.push_back(i);
+  places.resize(specs.size());
+  ShardIndex index_of;
+  int64_t total = 0;
+  for (std::size_t p = 0; p < files; ++p) {
+    Part& part = parts[p];
+    part.path = files == 1 ? path : shard_path(path, p, files);
+    index_of.files.push_back(part.path.filename().native());
+    std::vector<TensorSpec> own;
+    for (const std::size_t i : part.tensors) own.push_back(specs[i]);
+    part.image = kind.plan(own, options.metadata);
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      const int64_t bytes = spec_bytes(own[k]);
+      total += bytes;
+      places[part.tensors[k]] = {p, k, part.image.offsets[k], bytes};
+      index_of.tensors.emplace_back(own[k].name, p);
+    }
+    for (const std::size_t k : part.image.order) order.push_back(part.tensors[k]);
+  }
+  if (files == 1) return;
+  index_path = path;
+  *index_path += ".index.json";
+  index_content = index_text(index_of, total);
+}
+
+void CheckpointWriter::Impl::refuse_existing() const {
+  std::error_code none;
+  for (const Part& part : parts) {
+    if (fs::exists(part.path, none)) io::throw_exists(part.path);
+  }
+  if (index_path && fs::exists(*index_path, none)) io::throw_exists(*index_path);
+}
+
+/// Writes everything but the tensors to a new file.
+void CheckpointWriter::Impl::start(Part& part) {
+  io::NewFile& file = *part.file;
+  const auto marks = job.empty() ? 0 : static_cast<int64_t>(part.tensors.size());
+  file.resize(0);
+  file.reserve(part.image.size + marks + static_cast<int64_t>(job.size()));
+  for (const auto& [offset, text] : part.image.texts) write_text(file, offset, text);
+  write_text(file, part.image.size + marks, job);  // last, as it says that all else is there
+}
+
+/// Opens the file of a part, with what an earlier writer of the same job left. `may_have_name`: where that was giving
+/// names to its files when it ended, so that a file which exists may be its own.
+void CheckpointWriter::Impl::open(Part& part, bool may_have_name) {
+  const auto all_written = [&] {
+    for (const std::size_t i : part.tensors) written[i] = true;
+  };
+  if (may_have_name && is_already(part.path, part.image)) return all_written();
+  struct stat found {};
+  const bool exists = ::stat(part.path.c_str(), &found) == 0;
+  if (exists && !S_ISREG(found.st_mode)) io::throw_io("create", part.path, S_ISDIR(found.st_mode) ? EISDIR : EINVAL);
+  part.file = job.empty() ? io::NewFile::make(part.path) : io::NewFile::resume(part.path);
+  const int64_t marks_at = part.image.size, job_at = marks_at + static_cast<int64_t>(part.tensors.size());
+  const bool goes_on = !job.empty() && part.file->size() == job_at + static_cast<int64_t>(job.size()) &&
+                       has_bytes(*part.file, job_at, job) &&
+                       std::ranges::all_of(part.image.texts, [&](const auto& text) {
+                         return has_bytes(*part.file, text.first, text.second);
+                       });
+  if (!goes_on) {
+    start(part);
+    if (exists) ::fchmod(part.file->descriptor(), found.st_mode & 07777);
+    return;
+  }
+  std::vector<std::byte> marks(part.tensors.size());
+  part.file->read_at(marks_at, marks);
+  for (std::size_t k = 0; k < marks.size(); ++k) written[part.tensors[k]] = marks[k] == std::byte{1};
+}
+
+CheckpointWriter CheckpointWriter::create(const fs::path& path, std::span<const TensorSpec> specs,
+                                          const WriteOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->job = job_text(options.job);
+  impl->plan(path, specs);
+  impl->written.resize(specs.size());
+  std::optional<io::NewFile>& naming = impl->giving_names;
+  if (impl->index_path && !impl->job.empty()) {
+    naming = io::NewFile::resume(*impl->index_path);
+    impl->goes_on_naming = naming->size() == static_cast<int64_t>(impl->job.size()) && has_bytes(*naming, 0, impl->job);
+  }
+  if (!options.overwrite && !impl->goes_on_naming) {
+    if (naming && naming->size() == 0) naming->forget();  // it was made just now
+    impl->refuse_existing();
+    if (naming) naming->keep();
+  }
+  for (Part& part : impl->parts) impl->open(part, impl->goes_on_naming);
+  if (naming && !impl->goes_on_naming) {
+    naming->resize(0);
+    write_text(*naming, 0, impl->job);
+  }
+  impl->resumed = static_cast<std::size_t>(std::ranges::count(impl->written, true));
+  return CheckpointWriter(std::move(impl));
+}
+
+CheckpointWriter::CheckpointWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CheckpointWriter::CheckpointWriter(CheckpointWriter&&) noexcept = default;
+CheckpointWriter& CheckpointWriter::operator=(CheckpointWriter&&) noexcept = default;
+CheckpointWriter::~CheckpointWriter() = default;
+
+std::vector<fs::path> CheckpointWriter::paths() const {
+  std::vector<fs::path> out;
+  for (const Part& part : impl_->parts) out.push_back(part.path);
+  if (impl_->index_path) out.push_back(*impl_->index_path);
+  return out;
+}
+std::span<const std::size_t> CheckpointWriter::order() const { return impl_->order; }
+int64_t CheckpointWriter::byte_size(std::size_t tensor) const { return impl_->places.at(tensor).bytes; }
+std::size_t CheckpointWriter::file_of(std::size_t tensor) const { return impl_->places.at(tensor).part; }
+int64_t CheckpointWriter::offset_of(std::size_t tensor) const { return impl_->places.at(tensor).offset; }
+std::size_t CheckpointWriter::resumed() const { return impl_->resumed; }
+
+bool CheckpointWriter::written(std::size_t tensor) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->written.at(tensor);
+}
+
+void CheckpointWriter::write(std::size_t tensor, int64_t at, std::span<const std::byte> bytes) {
+  const Place& place = impl_->places.at(tensor);
+  const auto count = static_cast<int64_t>(bytes.size());
+  if (at < 0 || count > place.bytes || at > place.bytes - count)
+    refuse("bytes " + std::to_string(at) + " to " + std::to_string(at + count) + " of tensor \"" +
+               escaped(impl_->names[tensor], 200) + "\", which has " + std::to_string(place.bytes),
+           "at", std::to_string(at), std::to_string(place.bytes));
+  const Part& part = impl_->parts[place.part];
+  if (part.file) part.file->write_at(place.offset + at, bytes);
+}
+
+void CheckpointWriter::set_written(std::size_t tensor) {
+  const Place& place = impl_->places.at(tensor);
+  const Part& part = impl_->parts[place.part];
+  if (part.file && !impl_->job.empty()) {
+    constexpr std::byte kMark{1};
+    part.file->write_at(part.image.size + static_cast<int64_t>(place.in_part), {&kMark, 1});
+  }
+  const std::lock_guard lock(impl_->mutex);
+  impl_->written[tensor] = true;
+}
+
+void CheckpointWriter::commit(const GoOn& go_on) {
+  for (std::size_t i = 0; i < impl_->names.size(); ++i) {
+    if (!written(i))
+      refuse("tensor \"" + escaped(impl_->names[i], 200) + "\" was not written", "tensor",
+             escaped(impl_->names[i], 200));
+  }
+  for (const Part& part : impl_->parts) {
+    if (part.file && part.image.finish) part.image.finish(*part.file, go_on);
+    if (part.file) part.file->sync();
+  }
+  for (Part& part : impl_->parts) {
+    if (!part.file) continue;
+    part.file->resize(part.image.size);
+    part.file->publish(impl_->options.overwrite);
+    part.file.reset();
+  }
+  if (!impl_->index_path) return;
+  io::NewFile index = io::NewFile::make(*impl_->index_path);
+  write_text(index, 0, impl_->index_content);
+  index.publish(impl_->options.overwrite || impl_->goes_on_naming);
+  if (impl_->giving_names) impl_->giving_names->forget();
+  impl_->giving_names.reset();
+}
+
+void CheckpointWriter::discard() {
+  for (Part& part : impl_->parts) {
+    if (part.file) part.file->forget();
+  }
+  if (impl_->giving_names) impl_->giving_names->forget();
+}
+
+}  // namespace relayout::checkpoint
