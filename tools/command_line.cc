@@ -38,6 +38,13 @@ std::optional<std::string> unknown_flag(const CLI::App& app, int argc, char** ar
   return std::nullopt;
 }
 
+/// The words behind "relayout" that call a verb or a group.
+std::string full_name(const CLI::App& app) {
+  const CLI::App* const group = app.get_parent();
+  const bool inner = group != nullptr && group->get_parent() != nullptr;
+  return (inner ? group->get_name() + " " : "") + app.get_name();
+}
+
 Error unknown_flag_error(const std::string& text, const CLI::App* verb, const CLI::App& app) {
   const std::string flag = text.substr(0, text.find('='));
   std::vector<std::string> flags;
@@ -46,7 +53,7 @@ Error unknown_flag_error(const std::string& text, const CLI::App* verb, const CL
   }
   const std::vector<std::string_view> names(flags.begin(), flags.end());
   const std::string_view near = nearest_name(flag, names);
-  const std::string whose = verb ? "relayout " + verb->get_name() : "relayout";
+  const std::string whose = verb ? "relayout " + full_name(*verb) : "relayout";
   const std::string advice = near.empty() ? "see " + whose + " --help" : "did you mean " + std::string(near) + "?";
   return {ErrorCode::invalid_argument, escaped(flag) + ": " + whose + " has no such flag; " + advice, escaped(flag),
           escaped(flag)};
@@ -82,7 +89,7 @@ OptionText text_of(const CLI::Option& option) {
 }
 
 VerbText text_of(const CLI::App& app) {
-  VerbText out{app.get_name(), app.get_description(), app.get_footer()};
+  VerbText out{full_name(app), app.get_description(), app.get_footer()};
   for (const CLI::Option* option : app.get_options()) out.options.push_back(text_of(*option));
   return out;
 }
@@ -166,30 +173,56 @@ CommandLine::CommandLine(const std::string& description, const std::string& name
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::add_verb(const std::string& verb, const std::string& description, const std::string& footer) {
-  CLI::App* const command = app_->add_subcommand(verb, description);
+  const std::size_t space = verb.find(' ');
+  CLI::App* const group = space == std::string::npos ? app_.get() : app_->get_subcommand(verb.substr(0, space));
+  CLI::App* const command =
+      group->add_subcommand(space == std::string::npos ? verb : verb.substr(space + 1), description);
   command->footer(footer);
   commands_.emplace_back(command);
   return commands_.back();
 }
 
+void CommandLine::add_group(const std::string& group, const std::string& description, const std::string& footer) {
+  CLI::App* const added = app_->add_subcommand(group, description);
+  added->require_subcommand(1);
+  added->footer(footer);
+}
+
 std::vector<std::string> CommandLine::verbs() const {
   std::vector<std::string> out;
-  for (const Command& command : commands_) out.push_back(command.app_->get_name());
+  for (const Command& command : commands_) out.push_back(full_name(*command.app_));
   return out;
 }
 
 std::optional<std::string> CommandLine::help(const std::string& verb) const {
   // CLI11's help() of the whole is that of the verb that was parsed.
   if (verb.empty()) return app_->get_formatter()->make_help(app_.get(), app_->get_name(), CLI::AppFormatMode::Normal);
+  const CLI::App* found = nullptr;
   for (const Command& command : commands_) {
-    if (command.app_->get_name() == verb) return command.app_->help(app_->get_name());
+    for (const CLI::App* app : {command.app_, command.app_->get_parent()}) {
+      if (app != app_.get() && full_name(*app) == verb) found = app;
+    }
   }
-  return std::nullopt;
+  if (found == nullptr) return std::nullopt;
+  return app_->get_formatter()->make_help(found, app_->get_name() + " " + verb, CLI::AppFormatMode::Normal);
 }
 
 std::vector<VerbText> CommandLine::texts() const {
   std::vector<VerbText> out{text_of(*app_)};
-  for (const Command& command : commands_) out.push_back(text_of(*command.app_));
+  for (const Command& command : commands_) {
+    const CLI::App* const group = command.app_->get_parent();
+    if (group != app_.get()) {
+      if (out.back().name != group->get_name() && !out.back().name.starts_with(group->get_name() + " ")) {
+        out.push_back(text_of(*group));
+        out.back().options.push_back(
+            {.names = {"VERB"}, .operand = true, .required = true, .help = "What is to be done"});
+      }
+      // The group stands before its verbs.
+      const auto of_group = std::ranges::find(out, group->get_name(), &VerbText::name);
+      of_group->options.back().values.push_back(command.app_->get_name());
+    }
+    out.push_back(text_of(*command.app_));
+  }
   return out;
 }
 
@@ -211,7 +244,7 @@ Parsed CommandLine::parse(int argc, char** argv) {
   }
   const CLI::App* verb = nullptr;
   for (std::size_t i = 0; i < commands_.size(); ++i) {
-    if (!app_->got_subcommand(commands_[i].app_)) continue;
+    if (!commands_[i].app_->parsed()) continue;
     out.verb = i;
     verb = commands_[i].app_;
   }
@@ -219,7 +252,7 @@ Parsed CommandLine::parse(int argc, char** argv) {
   if (const auto unknown = any_flag ? std::nullopt : unknown_flag(*app_, argc, argv)) {
     out.error = unknown_flag_error(*unknown, verb, *app_);
   } else if (message) {
-    const std::string help = verb ? verb->get_name() + " --help" : "--help";
+    const std::string help = verb ? full_name(*verb) + " --help" : "--help";
     out.error = Error(ErrorCode::invalid_argument, printable(*message) + "; see relayout " + help, "arguments");
   }
   return out;

@@ -104,7 +104,8 @@ struct OptionText {
   std::string help{};
 };
 
-/// A verb as its help has it; the options include --help.
+/// A verb as its help has it; the options include --help. The name of a verb of a group has two words, "checkpoint
+/// list".
 struct VerbText {
   std::string name, description, footer;
   std::vector<OptionText> options{};
@@ -123,12 +124,16 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   Command add_verb(const std::string& verb, const std::string& description, const std::string& footer);
+  /// A first word that several verbs have, which are then added by both words, one after the other:
+  /// add_verb("checkpoint list", ...). It has no flags of its own.
+  void add_group(const std::string& group, const std::string& description, const std::string& footer);
   std::vector<std::string> verbs() const;
-  /// What `relayout VERB --help` prints; of an empty verb, what `relayout --help` does. Nothing if there is no such
-  /// verb.
+  /// What `relayout VERB --help` prints, also of a group; of an empty verb, what `relayout --help` does. Nothing if
+  /// there is no such verb.
   std::optional<std::string> help(const std::string& verb) const;
-  /// The whole command first, whose options it has without a verb, then each verb. It is what manual pages and
-  /// completions are written from.
+  /// The whole command first, whose options it has without a verb, then each verb; before those of a group the group,
+  /// with the operand VERB, whose values are their second words. It is what manual pages and completions are written
+  /// from.
   std::vector<VerbText> texts() const;
   Parsed parse(int argc, char** argv);
 

@@ -95,6 +95,8 @@ Verb add_image(CommandLine& line);
 Verb add_convert(CommandLine& line);
 Verb add_compare(CommandLine& line);
 Verb add_bench(CommandLine& line);
+/// All verbs of the group checkpoint.
+std::vector<Verb> add_checkpoint(CommandLine& line);
 Verb add_plan(CommandLine& line);
 Verb add_check(CommandLine& line);
 Verb add_run(CommandLine& line);

@@ -15,7 +15,7 @@ using Names = std::vector<std::string>;
 /// bash takes for the word's start is cut off the answers at the end.
 constexpr std::string_view kBashFunction = R"script(
 _relayout() {
-  local line=${COMP_LINE:0:COMP_POINT} cur verb typed flag='' list='' last operand=1 i
+  local line=${COMP_LINE:0:COMP_POINT} cur verb typed flag='' list='' last operand=1 first=2 i
   local -a words
   read -ra words <<<"$line"
   cur=${line##*[[:space:]]}
@@ -23,6 +23,9 @@ _relayout() {
   COMPREPLY=()
   verb=${words[1]-} typed=$cur last=
   ((${#words[@]} > 2)) && last=${words[${#words[@]}-1]}
+  if [[ " $_relayout_second_words " == *" $verb/${words[2]-} "* ]]; then
+    verb=$verb/${words[2]} first=3
+  fi
   if [[ -z $verb ]]; then
     list="$_relayout_verbs $(_relayout_flags '')"
   elif [[ $cur == --*=* ]]; then
@@ -34,7 +37,7 @@ _relayout() {
     list=$(_relayout_flags "$verb")
   else
     # Which operand it is: words that are neither flags nor their values.
-    for ((i = 2; i < ${#words[@]}; ++i)); do
+    for ((i = first; i < ${#words[@]}; ++i)); do
       if _relayout_takes_value "$verb:${words[i]}"; then
         ((++i))
       elif [[ ${words[i]} != -?* ]]; then
@@ -79,12 +82,11 @@ std::string cases(const std::map<std::string, Names>& keys_of_text) {
 }  // namespace
 
 std::string bash_completion(const std::vector<VerbText>& texts) {
-  Names verbs;
-  for (std::size_t i = 1; i < texts.size(); ++i) verbs.push_back(texts[i].name);
+  const Names verbs = first_words(texts), second = second_words(texts);
   std::map<std::string, Names> values, takes_value;
   std::string flags;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::string verb = i == 0 ? "''" : texts[i].name;
+    const std::string verb = i == 0 ? "''" : completion_key(texts[i]);
     Names names;
     int operand = 0;
     for (const OptionText& option : texts[i].options) {
@@ -100,13 +102,14 @@ std::string bash_completion(const std::vector<VerbText>& texts) {
     flags += fmt::format("    {}) echo '{}' ;;\n", verb, fmt::join(names, " "));
   }
   return fmt::format(
-      "# Completion of relayout in bash, written by `relayout completion bash`.\n\n_relayout_verbs='{}'\n\n"
+      "# Completion of relayout in bash, written by `relayout completion bash`.\n\n_relayout_verbs='{}'\n"
+      "# GROUP/VERB of verbs with two words.\n_relayout_second_words='{}'\n\n"
       "# The flags of a verb.\n_relayout_flags() {{\n  case $1 in\n{}  esac\n}}\n\n"
       "# The known values of VERB:FLAG, or of VERB:N, the Nth operand.\n_relayout_values() {{\n  case $1 in\n{}  "
       "esac\n}}\n\n"
       "# Whether a value follows VERB:FLAG as the next word.\n_relayout_takes_value() {{\n  case $1 in\n{}  esac\n"
       "  return 1\n}}\n{}",
-      fmt::join(verbs, " "), flags, cases(values), cases(takes_value), kBashFunction);
+      fmt::join(verbs, " "), fmt::join(second, " "), flags, cases(values), cases(takes_value), kBashFunction);
 }
 
 }  // namespace relayout::tools

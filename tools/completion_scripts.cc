@@ -29,12 +29,6 @@ std::string zsh_quoted(std::string_view text) {
 }
 std::string fish_quoted(std::string_view text) { return "'" + escaped_by(text, "'\\") + "'"; }
 
-Names verb_names(const std::vector<VerbText>& texts) {
-  Names out;
-  for (std::size_t i = 1; i < texts.size(); ++i) out.push_back(texts[i].name);
-  return out;
-}
-
 /// What zsh completes a value by: a list, files or nothing.
 std::string zsh_action(const OptionText& option, const Names& known) {
   if (takes_file(option, known)) return "_files";
@@ -73,8 +67,11 @@ std::string zsh_option(const VerbText& verb, const OptionText& option, const Nam
 std::string fish_option(const VerbText& verb, const OptionText& option, const Names& verbs) {
   const Names known = known_values(verb, option, verbs);
   const std::string list = fish_quoted(fmt::format("{}", fmt::join(known, " ")));
-  const std::string where = verb.name.empty() || verb.name == "relayout" ? "__fish_use_subcommand"
-                                                                         : "__fish_seen_subcommand_from " + verb.name;
+  const std::size_t space = verb.name.find(' ');
+  std::string where = "__fish_use_subcommand";
+  if (!verb.name.empty() && verb.name != "relayout")
+    where = "__fish_seen_subcommand_from " + verb.name.substr(0, space);
+  if (space != std::string::npos) where += "; and __fish_seen_subcommand_from " + verb.name.substr(space + 1);
   const std::string start = fmt::format("complete -c relayout -n {}", fish_quoted(where));
   if (option.operand) return known.empty() ? "" : fmt::format("{} -f -a {}\n", start, list);
   std::string out = start;
@@ -89,18 +86,46 @@ std::string fish_option(const VerbText& verb, const OptionText& option, const Na
 
 }  // namespace
 
+std::vector<std::string> first_words(const std::vector<VerbText>& texts) {
+  Names out;
+  for (std::size_t i = 1; i < texts.size(); ++i) {
+    if (texts[i].name.find(' ') == std::string::npos) out.push_back(texts[i].name);
+  }
+  return out;
+}
+
+std::vector<std::string> second_words(const std::vector<VerbText>& texts) {
+  Names out;
+  for (const VerbText& text : texts) {
+    if (text.name.find(' ') != std::string::npos) out.push_back(completion_key(text));
+  }
+  return out;
+}
+
+std::string completion_key(const VerbText& verb) {
+  std::string out = verb.name;
+  std::ranges::replace(out, ' ', '/');
+  return out;
+}
+
 std::string zsh_completion(const std::vector<VerbText>& texts) {
-  const Names verbs = verb_names(texts);
+  const Names verbs = first_words(texts);
   std::string out = "#compdef relayout\n# Completion of relayout in zsh, written by `relayout completion zsh`.\n\n";
   out += "_relayout() {\n  local -a verbs=(\n";
-  for (std::size_t i = 1; i < texts.size(); ++i)
-    out += "    " + zsh_quoted(texts[i].name + ":" + escaped_by(texts[i].description, ":\\")) + "\n";
+  for (std::size_t i = 1; i < texts.size(); ++i) {
+    if (texts[i].name.find(' ') == std::string::npos)
+      out += "    " + zsh_quoted(texts[i].name + ":" + escaped_by(texts[i].description, ":\\")) + "\n";
+  }
   out += "  )\n  if (( CURRENT == 2 )); then\n    if [[ $words[2] == -* ]]; then\n      _arguments \\\n";
   for (const OptionText& option : texts[0].options) out += zsh_option(texts[0], option, verbs, 0);
   out += "      && return\n    fi\n    _describe -t verbs verb verbs\n    return\n  fi\n";
-  out += "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $verb in\n";
+  out += "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n";
+  out += fmt::format(
+      "  local -a second=({})\n  if (( CURRENT > 2 && $second[(Ie)$verb/$words[2]] )); then\n"
+      "    verb=$verb/$words[2]\n    shift words\n    (( CURRENT-- ))\n  fi\n  case $verb in\n",
+      fmt::join(second_words(texts), " "));
   for (std::size_t i = 1; i < texts.size(); ++i) {
-    out += "    " + texts[i].name + ")\n      _arguments \\\n";
+    out += "    " + completion_key(texts[i]) + ")\n      _arguments \\\n";
     int operand = 0;
     for (const OptionText& option : texts[i].options) {
       if (option.operand) ++operand;
@@ -112,9 +137,10 @@ std::string zsh_completion(const std::vector<VerbText>& texts) {
 }
 
 std::string fish_completion(const std::vector<VerbText>& texts) {
-  const Names verbs = verb_names(texts);
+  const Names verbs = first_words(texts);
   std::string out = "# Completion of relayout in fish, written by `relayout completion fish`.\n\n";
   for (std::size_t i = 1; i < texts.size(); ++i) {
+    if (texts[i].name.find(' ') != std::string::npos) continue;
     out += fmt::format("complete -c relayout -n __fish_use_subcommand -f -a {} -d {}\n", texts[i].name,
                        fish_quoted(texts[i].description));
   }

@@ -11,7 +11,7 @@ namespace relayout::tools {
 namespace {
 
 struct HelpOptions {
-  std::string verb;
+  std::vector<std::string> words;
   bool manual = false;
 };
 
@@ -34,20 +34,24 @@ Json json_texts(const std::vector<VerbText>& texts) {
 }
 
 int run_help(const CommandLine& line, const HelpOptions& options, bool json) {
-  const std::optional<std::string> help = line.help(options.verb);
+  std::string asked;
+  for (const std::string& word : options.words) asked += (asked.empty() ? "" : " ") + word;
+  const std::optional<std::string> help = line.help(asked);
   if (!help) {
     const std::vector<std::string> verbs = line.verbs();
     const std::vector<std::string_view> names(verbs.begin(), verbs.end());
-    const std::string_view near = nearest_name(options.verb, names);
-    usage_error("VERB \"" + escaped(options.verb) + "\" is not a verb; " +
+    const std::string_view near = nearest_name(asked, names);
+    usage_error("VERB \"" + escaped(asked) + "\" is not a verb; " +
                     (near.empty() ? "see relayout help" : "did you mean " + std::string(near) + "?"),
-                "VERB", escaped(options.verb));
+                "VERB", escaped(asked));
   }
   if (options.manual) {
     write_stdout(manual_page(line.texts()));
   } else if (json) {
     std::vector<VerbText> texts = line.texts();
-    if (!options.verb.empty()) std::erase_if(texts, [&](const VerbText& text) { return text.name != options.verb; });
+    if (!asked.empty())
+      std::erase_if(texts,
+                    [&](const VerbText& text) { return text.name != asked && !text.name.starts_with(asked + " "); });
     write_stdout(json_text(json_texts(texts)));
   } else {
     write_stdout(*help);
@@ -67,10 +71,11 @@ int run_completion(const CommandLine& line, const std::string& shell, bool json)
 }  // namespace
 
 Verb add_help(CommandLine& line) {
-  auto [command, json] = add_verb(line, "help", "Print the help of the command or of a verb, as --help does",
-                                  "  relayout help\n  relayout help convert\n  relayout help --man | man -l -");
+  auto [command, json] = add_verb(
+      line, "help", "Print the help of the command or of a verb, as --help does",
+      "  relayout help\n  relayout help convert\n  relayout help checkpoint list\n  relayout help --man | man -l -");
   auto options = std::make_shared<HelpOptions>();
-  command.add_option("VERB", options->verb, "A verb; the whole command unless given");
+  command.add_option("VERB", options->words, "A verb; the whole command unless given");
   command.add_flag("--man", options->manual, "Print the manual page of the whole command, as man reads it");
   return {command, [&line, options, json = json] { return run_help(line, *options, *json); }, json};
 }

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "tools/common.h"
@@ -25,19 +26,42 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
-/// Says what is wrong with the arguments; first of all, that the verb is none.
-int usage_result(const CommandLine& line, const Parsed& parsed, std::string_view first_argument, bool json) {
-  if (!parsed.verb && !first_argument.empty() && !first_argument.starts_with('-')) {
-    const std::vector<std::string> verbs = line.verbs();
-    const std::vector<std::string_view> names(verbs.begin(), verbs.end());
-    const std::string_view near = nearest_name(first_argument, names);
-    const std::string advice = near.empty() ? "see relayout --help" : "did you mean " + std::string(near) + "?";
-    print_error(
-        Error(ErrorCode::invalid_argument, "\"" + escaped(first_argument) + "\" is not a verb; " + advice, "arguments"),
-        json);
-  } else {
-    print_error(*parsed.error, json);
+/// What to call instead of a verb that there is not.
+std::string advice_for(std::string_view wrong, const std::vector<std::string>& verbs, const std::string& help) {
+  const std::vector<std::string_view> names(verbs.begin(), verbs.end());
+  const std::string_view near = nearest_name(wrong, names);
+  return near.empty() ? "see relayout " + help : "did you mean " + std::string(near) + "?";
+}
+
+/// Where the arguments call no verb: that the first one is none or, behind a group's name, the second one.
+std::optional<Error> no_verb_error(const CommandLine& line, std::string_view first, std::string_view second) {
+  if (first.empty() || first.starts_with('-')) return std::nullopt;
+  std::vector<std::string> words, of_group;
+  for (const std::string& verb : line.verbs()) words.push_back(verb.substr(0, verb.find(' ')));
+  if (std::ranges::find(words, first) == words.end())
+    return Error(ErrorCode::invalid_argument,
+                 "\"" + escaped(first) + "\" is not a verb; " + advice_for(first, words, "--help"), "arguments");
+  const std::string group = std::string(first) + " ";
+  for (const std::string& verb : line.verbs()) {
+    if (verb.starts_with(group)) of_group.push_back(verb.substr(group.size()));
   }
+  if (of_group.empty() || second.starts_with('-')) return std::nullopt;
+  std::string list;
+  for (const std::string& verb : of_group) list += (list.empty() ? "" : ", ") + verb;
+  if (second.empty())
+    return Error(ErrorCode::invalid_argument,
+                 std::string(first) + ": what is to be done? " + list + "; see relayout " + group + "--help",
+                 "arguments", {}, list);
+  return Error(ErrorCode::invalid_argument,
+               group + "\"" + escaped(second) + "\" is not a verb; " + advice_for(second, of_group, group + "--help"),
+               "arguments", escaped(second), list);
+}
+
+/// Says what is wrong with the arguments; first of all, that the verb is none.
+int usage_result(const CommandLine& line, const Parsed& parsed, std::string_view first, std::string_view second,
+                 bool json) {
+  const auto no_verb = parsed.verb ? std::nullopt : no_verb_error(line, first, second);
+  print_error(no_verb ? *no_verb : *parsed.error, json);
   return kUsage;
 }
 
@@ -56,14 +80,18 @@ int run(int argc, char** argv) {
       "relayout tags lists the names of layouts. relayout help VERB shows examples.\n"
       "Exit codes: 0 success, 1 values or padding differ or an image does not fit, 2 wrong usage,\n"
       "3 bad data, 4 input or output failed, 5 unsupported, 70 internal error, 130 interrupted.");
-  const Verb verbs[] = {add_describe(line), add_diff(line),  add_offset(line),    add_index(line),   add_record(line),
-                        add_banks(line),    add_image(line), add_convert(line),   add_compare(line), add_bench(line),
-                        add_plan(line),     add_check(line), add_run(line),       add_any(line),     add_tags(line),
-                        add_doctor(line),   add_help(line),  add_completion(line)};
+  std::vector<Verb> verbs;
+  for (Verb (*add)(CommandLine&) : {add_describe, add_diff, add_offset, add_index, add_record, add_banks, add_image,
+                                    add_convert, add_compare, add_bench})
+    verbs.push_back(add(line));
+  for (Verb& verb : add_checkpoint(line)) verbs.push_back(std::move(verb));
+  for (Verb (*add)(CommandLine&) :
+       {add_plan, add_check, add_run, add_any, add_tags, add_doctor, add_help, add_completion})
+    verbs.push_back(add(line));
   bool json = wants_json(argc, argv), in_parts = false;
   try {
     const Parsed parsed = line.parse(argc, argv);
-    if (parsed.error) return usage_result(line, parsed, argc > 1 ? argv[1] : "", json);
+    if (parsed.error) return usage_result(line, parsed, argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "", json);
     if (!parsed.answer.empty()) {
       write_stdout(parsed.answer);
       return kOk;

@@ -12,8 +12,8 @@
 
 namespace relayout::checkpoint {
 
-enum class FileKind : uint8_t { safetensors, gguf, npz, pytorch };
-/// "safetensors", "gguf", "npz", "pytorch".
+enum class FileKind : uint8_t { safetensors, gguf, pytorch, npz };
+/// "safetensors", "gguf", "pytorch", "npz".
 std::string_view name(FileKind kind);
 /// The kind that a path's extension says: .safetensors .npz .gguf .pt .pth .bin .ckpt.
 std::optional<FileKind> kind_of_path(const std::filesystem::path& path);

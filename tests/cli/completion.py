@@ -50,8 +50,10 @@ def bash_answers(command):
     expect(ask("relayout diff nchw nhw"), ["nhwc"], "the second operand")
     expect(ask("relayout help comp"), ["compare", "completion"], "verbs as operand")
     expect(ask("relayout completion "), ["bash", "zsh", "fish"], "shells")
+    expect(ask("relayout checkpoint l"), ["list"], "the second word of a verb")
+    expect(ask("relayout checkpoint list --j"), ["--json"], "a flag of a verb of two words")
     for line in ("relayout convert ", "relayout convert a.n", "relayout convert -f a", "relayout plan net",
-                 "relayout compare --threads 2 a.npy ", "relayout run --plan "):
+                 "relayout compare --threads 2 a.npy ", "relayout run --plan ", "relayout checkpoint list "):
         expect(ask(line), [], line + ": files")
 
 
@@ -61,7 +63,7 @@ def bash_knows_everything(command):
         return "skipped: no bash"
     ask = asker(command)
     whole, *verbs = json.loads(command.ok("help", "--json"))
-    names = {verb["name"] for verb in verbs}
+    names = {verb["name"].split()[0] for verb in verbs}
     expect(set(ask("relayout ")), names | {n for o in whole["options"] for n in o["names"]}, "verbs")
     for verb in verbs:
         start = "relayout %s " % verb["name"]
@@ -113,7 +115,8 @@ def helps(command):
     """help says what --help does, for each verb."""
     expect(command.ok("help"), command.ok("--help"), "help")
     for verb in json.loads(command.ok("help", "--json"))[1:]:
-        expect(command.ok("help", verb["name"]), command.ok(verb["name"], "--help"), verb["name"])
+        words = verb["name"].split()
+        expect(command.ok("help", *words), command.ok(*words, "--help"), verb["name"])
 
 
 ALL = (bash_answers, bash_knows_everything, scripts_parse, manual, helps)

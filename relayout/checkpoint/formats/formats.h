@@ -73,6 +73,15 @@ bool begins_as_gguf(std::span<const std::byte> bytes);
 void open_gguf(Source& source);
 FileImage plan_gguf(std::span<const TensorSpec> specs, std::span<const MetadataEntry> metadata);
 
+/// The archives of torch.save() with a pickle, and the files of its older format.
+bool begins_as_pytorch(std::span<const std::byte> bytes);
+void open_pytorch(Source& source);
+
+/// Every other zip archive.
+bool begins_as_npz(std::span<const std::byte> bytes);
+void open_npz(Source& source);
+FileImage plan_npz(std::span<const TensorSpec> specs, std::span<const MetadataEntry> metadata);
+
 /// Row-major strides, also where the product of extents does not fit 63 bits (then 0).
 Dims row_major_strides(const Dims& shape);
 

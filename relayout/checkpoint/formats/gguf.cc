@@ -50,11 +50,13 @@ class GgufReader {
     const auto out = number<uint64_t>(field);
     if (out > static_cast<uint64_t>(most))
       fail_gguf(ErrorCode::limit,
-                std::to_string(out) + " for the " + field + "; at most " + std::to_string(most) + " are read", field,
-                std::to_string(out), std::to_string(most));
+                "the " + std::string(field) + " is " + std::to_string(out) + "; at most " + std::to_string(most) +
+                    " are read",
+                field, std::to_string(out), std::to_string(most));
     if (out > left() / least)
       fail_gguf(ErrorCode::corrupt,
-                std::to_string(out) + " for the " + field + " in a file of " + std::to_string(file_.size()) + " bytes",
+                "the " + std::string(field) + " is " + std::to_string(out) + ", for which a file of " +
+                    std::to_string(file_.size()) + " bytes has no room",
                 field, std::to_string(out), std::to_string(left() / least));
     return out;
   }

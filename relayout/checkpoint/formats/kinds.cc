@@ -8,10 +8,12 @@
 namespace relayout::checkpoint {
 namespace {
 
-// In the order of FileKind.
-constexpr std::array<KindRow, 2> kRows{{
+// In the order of FileKind. The first that a file begins as is its kind.
+constexpr std::array<KindRow, 4> kRows{{
     {FileKind::safetensors, "safetensors", {".safetensors"}, begins_as_safetensors, open_safetensors, plan_safetensors},
     {FileKind::gguf, "gguf", {".gguf"}, begins_as_gguf, open_gguf, plan_gguf},
+    {FileKind::pytorch, "pytorch", {".pt", ".pth", ".bin", ".ckpt"}, begins_as_pytorch, open_pytorch, nullptr},
+    {FileKind::npz, "npz", {".npz"}, begins_as_npz, open_npz, plan_npz},
 }};
 
 }  // namespace

@@ -1,0 +1,106 @@
+// Checkpoints: what relayout/checkpoint.py makes its mapping of names to arrays of. Nothing is copied where a file is
+// mapped.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "python/src/arrays.h"
+#include "python/src/buffer.h"
+#include "python/src/watch.h"
+#include "relayout/checkpoint/checkpoint.h"
+
+namespace nb = nanobind;
+
+namespace relayout::python {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::CheckpointFile;
+using checkpoint::CheckpointTensor;
+
+/// A text of a file, which need not be UTF-8.
+nb::object file_text(std::string_view bytes) {
+  PyObject* out = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
+  if (out == nullptr) throw nb::python_error();
+  return nb::steal(out);
+}
+nb::object text_or_none(std::string_view text) { return text.empty() ? nb::none() : file_text(text); }
+
+/// What relayout.Tensor is made with, and what only checkpoints say.
+nb::dict said_of(const CheckpointTensor& tensor) {
+  nb::dict out;
+  out["name"] = file_text(tensor.name);
+  out["dtype"] = tensor.dtype ? nb::object(nb::str(std::string(name(*tensor.dtype)).c_str())) : nb::none();
+  out["byte_size"] = tensor.byte_size;
+  out["item_bits"] = tensor.item_bits;
+  out["shape"] = tuple_of(tensor.shape);
+  out["strides"] = tuple_of(tensor.strides);
+  out["row_major"] = tensor.problem || tensor.row_major();
+  out["fortran_order"] = false;
+  out["byte_swapped"] = tensor.byte_swapped;
+  out["layout"] = tensor.layout ? nb::object(nb::str(tensor.layout->text().c_str())) : nb::none();
+  out["dims"] = tensor.dims ? nb::object(tuple_of(*tensor.dims)) : nb::none();
+  out["type_name"] = file_text(tensor.type_name);
+  out["dtype_assumed"] = tensor.dtype_assumed;
+  out["problem"] = tensor.problem ? file_text(tensor.problem->message()) : nb::none();
+  out["packed"] = text_or_none(tensor.notes.packed);
+  out["packed_dims"] = tensor.notes.packed.empty() ? nb::none() : nb::object(tuple_of(tensor.notes.packed_dims));
+  out["from_layout"] = text_or_none(tensor.notes.from);
+  out["saved_strides"] = tensor.notes.strides ? nb::object(tuple_of(*tensor.notes.strides)) : nb::none();
+  out["file"] = tensor.file;
+  return out;
+}
+
+/// The bytes of one tensor, which live as long as the Buffer.
+Buffer contents_of(const Checkpoint& model, std::size_t index, nb::handle progress) {
+  struct Kept {
+    Checkpoint model;
+    checkpoint::Contents contents;
+  };
+  auto kept = std::make_shared<Kept>(Kept{model, {}});
+  kept->contents = watched(progress, [&](const GoOn& go_on) { return model.contents(index, go_on); });
+  const std::span<const std::byte> bytes = kept->contents.bytes;
+  // The pages are read-only; nothing writes to what is marked so.
+  return Buffer({Layout::contiguous({static_cast<int64_t>(bytes.size())}), DType::u8},
+                const_cast<std::byte*>(bytes.data()), true, std::move(kept));
+}
+
+/// Keys, and values as JSON or, of texts, as they are: (key, value, whether it is a text).
+nb::list metadata_of(const Checkpoint& model) {
+  nb::list out;
+  for (const auto& [key, value] : model.metadata()) {
+    const bool text = value.type() == checkpoint::ValueType::text;
+    out.append(nb::make_tuple(file_text(key), file_text(text ? value.text() : value.json()), text));
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_checkpoints(nb::module_& module) {
+  nb::class_<Checkpoint>(module, "Checkpoint", "An open checkpoint; made by relayout.checkpoint.open().")
+      .def(nb::new_([](nb::handle path) {
+             const std::string place = path_of(path);
+             return watched(nb::handle(), [&](const GoOn&) { return Checkpoint::open(place); });
+           }),
+           nb::arg("path"))
+      .def("tensors",
+           [](const Checkpoint& model) {
+             nb::list out;
+             for (const CheckpointTensor& tensor : model.tensors()) out.append(said_of(tensor));
+             return out;
+           })
+      .def("files",
+           [](const Checkpoint& model) {
+             nb::list out;
+             for (const CheckpointFile& file : model.files())
+               out.append(nb::make_tuple(file_text(file.path.native()), std::string(name(file.kind)),
+                                         file.problem ? file_text(file.problem->message()) : nb::none()));
+             return out;
+           })
+      .def("metadata", &metadata_of)
+      .def("find", [](const Checkpoint& model, std::string_view name) { return model.find(name); }, nb::arg("name"))
+      .def("bytes", &contents_of, nb::arg("index"), nb::arg("progress") = nb::none());
+}
+
+}  // namespace relayout::python
