@@ -159,8 +159,8 @@ relayout_status relayout_model_speeds(const relayout_model* model, relayout_spee
     const auto& known = c::checked(model, "model").speeds;
     relayout_speeds& out = c::result(speeds, "speeds");
     if (!known) throw Error(ErrorCode::unsupported, "the plan was chosen by measured times, not by speeds", "model");
-    out = {known->flops_per_us,        known->near_bytes_per_us, known->cache_bytes_per_us,
-           known->memory_bytes_per_us, known->call_us,           known->step_us};
+    out = {known->flops_per_us, known->near_bytes_per_us, known->cache_bytes_per_us, known->memory_bytes_per_us,
+           known->call_us,      known->step_us,           known->narrow_share};
   });
 }
 

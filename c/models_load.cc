@@ -96,6 +96,7 @@ void check_sources(const relayout_model_options& given, const graph::Graph& grap
 
 graph::Calibration calibration_of(const relayout_speeds& given) {
   return {.flops_per_us = given.flops_per_us,
+          .narrow_share = given.narrow_share == 0 ? 1 : given.narrow_share,
           .near_bytes_per_us = given.near_bytes_per_us,
           .cache_bytes_per_us = given.cache_bytes_per_us,
           .memory_bytes_per_us = given.memory_bytes_per_us,

@@ -68,6 +68,7 @@ typedef struct relayout_speeds {
   double flops_per_us;
   double near_bytes_per_us, cache_bytes_per_us, memory_bytes_per_us; /* copies in the second cache, the last, memory */
   double call_us, step_us; /* what calling a primitive takes, and what a step of a model takes beside it */
+  double narrow_share;     /* of flops_per_us, in narrower vectors than the widest, up to 1; 0 stands for 1 */
 } relayout_speeds;
 
 /* Begin with RELAYOUT_MODEL_OPTIONS_INIT. */

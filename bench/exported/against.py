@@ -82,9 +82,14 @@ def other_engine(engine, path, folder, args):
     return float(result.stdout.splitlines()[-1]) if result.returncode == 0 else None
 
 
+def file_name(name):
+    """A file's name for an input's, which may hold a slash."""
+    return name.replace("/", "_")
+
+
 def relayout(path, folder, args, repeat):
     given = [text for name in np.load(folder / "inputs.npz").files
-             for text in ("--input", "%s=%s" % (name, folder / (name + ".npy")))]
+             for text in ("--input", "%s=%s" % (name, folder / (file_name(name) + ".npy")))]
     command = [args.relayout, "run", path, *given, "--threads", args.threads, "--repeat", repeat, "--json", "-f",
                "-o", folder / "relayout.npz"]
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
@@ -112,7 +117,7 @@ def compare(path, args):
         inputs = inputs_of(str(path))
         np.savez(folder / "inputs.npz", **inputs)
         for key, array in inputs.items():
-            np.save(folder / (key + ".npy"), array)
+            np.save(folder / (file_name(key) + ".npy"), array)
         times = {engine: [] for engine in ["relayout", *args.engines]}
         first, why = relayout(path, folder, args, 3)
         if first is None:

@@ -30,7 +30,8 @@ constexpr std::pair<const char*, double graph::Calibration::*> kSpeeds[] = {
     {"cache_bytes_per_us", &graph::Calibration::cache_bytes_per_us},
     {"memory_bytes_per_us", &graph::Calibration::memory_bytes_per_us},
     {"call_us", &graph::Calibration::call_us},
-    {"step_us", &graph::Calibration::step_us}};
+    {"step_us", &graph::Calibration::step_us},
+    {"narrow_share", &graph::Calibration::narrow_share}};
 
 /// Those that the caller gives; nothing for None.
 std::optional<graph::Calibration> given_speeds(nb::handle said) {

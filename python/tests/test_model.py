@@ -55,7 +55,7 @@ def path(tmp_path_factory):
 
 #: Of a machine of two cores. With them no test but one measures, which takes long where the machine is busy.
 SPEEDS = {"flops_per_us": 1e5, "near_bytes_per_us": 4e4, "cache_bytes_per_us": 2e4, "memory_bytes_per_us": 1e4,
-          "call_us": 1.0, "step_us": 0.5}
+          "call_us": 1.0, "step_us": 0.5, "narrow_share": 0.5}
 
 
 def planned(path, **how):

@@ -36,9 +36,9 @@ void join(Calibration& speeds, const Calibration& other) {
   if (!is_overhead(speeds.step_us)) speeds.step_us = other.step_us;
 }
 
-std::array<double Calibration::*, 5> speeds() {
-  return {&Calibration::flops_per_us, &Calibration::near_bytes_per_us, &Calibration::cache_bytes_per_us,
-          &Calibration::memory_bytes_per_us, &Calibration::call_us};
+std::array<double Calibration::*, 6> speeds() {
+  return {&Calibration::flops_per_us,        &Calibration::near_bytes_per_us, &Calibration::cache_bytes_per_us,
+          &Calibration::memory_bytes_per_us, &Calibration::call_us,           &Calibration::narrow_share};
 }
 
 CostKey key_of(const CostKey& environment, std::size_t speed) {
@@ -61,7 +61,7 @@ bool find(const CostCache& cache, const CostKey& environment, Calibration& out) 
 bool plausible(const Calibration& speeds_of) {
   const auto is_time = [](double value) { return value > 0 && std::isfinite(value); };
   return std::ranges::all_of(speeds(), [&](auto speed) { return is_time(speeds_of.*speed); }) &&
-         is_overhead(speeds_of.call_us) && is_overhead(speeds_of.step_us) &&
+         speeds_of.narrow_share <= 1 && is_overhead(speeds_of.call_us) && is_overhead(speeds_of.step_us) &&
          speeds_of.near_bytes_per_us >= speeds_of.memory_bytes_per_us;
 }
 

@@ -32,7 +32,8 @@ constexpr Calibration kWithoutStep = [] {
 }();
 constexpr double Calibration::*kSpeeds[] = {
     &Calibration::flops_per_us,        &Calibration::near_bytes_per_us, &Calibration::cache_bytes_per_us,
-    &Calibration::memory_bytes_per_us, &Calibration::call_us,           &Calibration::step_us};
+    &Calibration::memory_bytes_per_us, &Calibration::call_us,           &Calibration::step_us,
+    &Calibration::narrow_share};
 
 void expect_equal(const Calibration& a, const Calibration& b) {
   for (double Calibration::*speed : kSpeeds) EXPECT_EQ(a.*speed, b.*speed);
@@ -180,6 +181,7 @@ TEST_F(CalibrateTest, SpeedsAreWorkOverTime) {
   EXPECT_NEAR(found.speeds.near_bytes_per_us, static_cast<double>(machine.l2 / 2) / kUs, 8 / kUs);
   EXPECT_NEAR(found.speeds.memory_bytes_per_us, static_cast<double>(3 * machine.l3_share()) / kUs, 8 / kUs);
   EXPECT_EQ(found.speeds.call_us, kUs);
+  EXPECT_EQ(found.speeds.narrow_share, 1);
   EXPECT_EQ(found.speeds.step_us, 0);
 }
 

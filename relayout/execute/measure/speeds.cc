@@ -2,7 +2,10 @@
 #include "relayout/execute/measure/speeds.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
+#include "relayout/core/format.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/measure/in_situ.h"
@@ -44,6 +47,25 @@ double convolution_flops_per_us(InSitu& in_situ, const graph::Backend& backend) 
   return flops / first_choice_us(in_situ, backend, graph);
 }
 
+/// Calibration::narrow_share, of a convolution whose channels are in blocks of as many as a narrow vector holds.
+double narrow_share(InSitu& in_situ, const graph::Backend& backend) {
+  constexpr int64_t kChannels = 256, kSide = 28;
+  const std::vector<float> weights(kChannels * kChannels, 1.0f);
+  Graph graph;
+  const TensorId x = graph.input("x", {1, kChannels, kSide, kSide});
+  graph.convolution(x, graph.constant("w", {kChannels, kChannels, 1, 1}, weights), graph::kNone, {});
+  const auto us = [&](std::string_view tag, bool narrow) {
+    const graph::LayoutRequest wanted = Format::parse(tag).bind({1, kChannels, kSide, kSide});
+    for (const Implementation& found :
+         backend.implementations(graph, 0, std::array{wanted, graph::LayoutRequest{}}, std::array{wanted}, nullptr))
+      if (backend.performance(graph, 0, found).narrow == narrow)
+        return in_situ.primitive(graph::CostContext(graph), 0, found, nullptr, false).us;
+    return 0.0;
+  };
+  const double narrow = us("nChw8c", true), wide = us("nChw16c", false);
+  return narrow > wide && wide > 0 && std::isfinite(narrow) ? wide / narrow : 1;
+}
+
 double call_us(InSitu& in_situ, const graph::Backend& backend) {
   Graph graph;
   graph.eltwise(graph.input("x", {1, 16, 1, 1}), {.algorithm = graph::EltwiseAlgorithm::relu});
@@ -75,6 +97,7 @@ Calibration measured_speeds(const graph::Backend& backend, cpu::Stopwatch& stopw
   const auto copied = [&](int64_t bytes) { return copied_per_us(bytes, threads, stopwatch); };
   return {.threads = threads,
           .flops_per_us = convolution_flops_per_us(in_situ, backend),
+          .narrow_share = narrow_share(in_situ, backend),
           .near_bytes_per_us = copied(machine.l2 / 2 * threads),
           .cache_bytes_per_us = copied(std::max(machine.l3_share() / 4, machine.l2)),
           .memory_bytes_per_us = copied(3 * machine.l3_share()),

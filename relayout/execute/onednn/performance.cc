@@ -7,6 +7,7 @@
 #include "relayout/execute/onednn/performance.h"
 
 #include <algorithm>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -161,6 +162,13 @@ const Share& share_of_bytes(const graph::Node& node, std::string_view name) {
 /// f32 elements in a vector of the instruction set that the name says.
 int lanes_of(std::string_view name) { return contains(name, "avx512") ? 16 : contains(name, "avx") ? 8 : 4; }
 
+/// Whether the name says that a kernel uses AVX2's vectors or shorter ones on a processor that has longer ones.
+bool is_narrow(std::string_view name) {
+  constexpr auto kWide = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (contains(name, "avx2") || contains(name, "sse41")) &&
+         (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWide) == kWide;
+}
+
 /// The elements that a tile makes along each spatial dim: the digit before the kernel's in "wino_4x3".
 int tile_of(std::string_view name) {
   const std::size_t at = name.find("wino_");
@@ -211,6 +219,7 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
       .memory = share.memory,
       .cold = cold_share_of(node, name),
       .lanes = lanes_of(name),
+      .narrow = is_narrow(name),
       .algorithm = multiplies_bytes_by_group(node, name) ? graph::ConvolutionAlgorithm::depthwise : algorithm_of(name),
       .tile = tile_of(name),
       .transforms = transforms_of(tile_of(name)),

@@ -73,6 +73,8 @@ struct Performance {
   double cold = 1;
   /// f32 elements in one vector of the instructions that it uses.
   int lanes = 4;
+  /// Whether it does its arithmetic in narrower vectors than the processor has.
+  bool narrow = false;
   /// Of convolutions and deconvolutions.
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::other;
   /// Of Winograd's algorithm: how many elements of the destination a tile makes along each spatial dim (m of F(m, r)).

@@ -71,6 +71,9 @@ struct Calibration {
   int threads = 1;
   /// f32 operations of a convolution that suits the machine.
   double flops_per_us = 0;
+  /// The share of it that arithmetic in narrower vectors than the machine's widest reaches (Performance::narrow): 1 on
+  /// processors that do a wide vector in two halves, and 0.5 on those that do not.
+  double narrow_share = 1;
   /// Bytes read and written by a copy that stays in the second-level cache, by one that stays in the last level, and by
   /// one that goes to memory.
   double near_bytes_per_us = 0, cache_bytes_per_us = 0, memory_bytes_per_us = 0;

@@ -26,6 +26,7 @@ class KnownPerformance : public Backend {
         {"slow", {.arithmetic = 0.004, .memory = 0.03}},
         {"steps", {.step_ns = 20, .dst_ns = 80}},
         {"fast", {.arithmetic = 0.9, .memory = 0.9, .lanes = 16}},
+        {"narrow", {.arithmetic = 0.9, .memory = 0.9, .lanes = 16, .narrow = true}},
         {"direct", {.arithmetic = 0.9, .memory = 0.9, .lanes = 16, .algorithm = ConvolutionAlgorithm::direct}},
         {"depthwise", {.arithmetic = 0.6, .memory = 0.6, .lanes = 16, .algorithm = ConvolutionAlgorithm::depthwise}},
         {"unfolding", {.arithmetic = 0.8, .memory = 0.9, .algorithm = ConvolutionAlgorithm::unfolding}}};
@@ -83,6 +84,17 @@ TEST_F(AnalyticCostsTest, ReferencesAreFarSlower) {
   const std::vector<const char*> tags = {"nhwc", "abcd", "", "nhwc"};
   EXPECT_GT(cost(graph, "slow", tags), 50 * cost(graph, "fast", tags));
   EXPECT_GT(cost(relu(64), "slow", {"nhwc", "nhwc"}), 10 * cost(relu(64), "direct", {"nhwc", "nhwc"}));
+}
+
+TEST_F(AnalyticCostsTest, NarrowVectorsTakeTheirShareOfTheArithmetic) {
+  const Graph graph = convolution(256, 3);
+  const std::vector<const char*> tags = {"nhwc", "abcd", "", "nhwc"};
+  EXPECT_DOUBLE_EQ(cost(graph, "narrow", tags), cost(graph, "fast", tags))
+      << "as the machine's vectors have two halves";
+  Calibration speeds = kSpeeds;
+  speeds.narrow_share = 0.5;
+  costs_ = analytic_costs(speeds, backend_);
+  EXPECT_GT(cost(graph, "narrow", tags), 1.8 * cost(graph, "fast", tags));
 }
 
 TEST_F(AnalyticCostsTest, DepthwiseConvolutionsAreSlowByUnfolding) {
