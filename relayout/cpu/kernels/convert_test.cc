@@ -7,7 +7,10 @@
 #include <cstring>
 #include <limits>
 #include <list>
+#include <map>
 #include <random>
+#include <string_view>
+#include <tuple>
 
 #include "relayout/cpu/kernels/conversion.h"
 #include "tests/support/regions.h"
@@ -65,6 +68,10 @@ std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int6
     });
   });
   return out;
+}
+
+std::size_t hash_of(const std::vector<std::byte>& bytes) {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 /// Attribute values of n elements, with a guard page behind them.
@@ -131,10 +138,14 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
       const RunAttributes lists = lists_of(tried[static_cast<std::size_t>(std::max(s, 0))]);
       const RunAttributes* attributes = s < 0 ? nullptr : &lists;
       if (attributes && !computes(from, to)) break;
-      const auto expected = by_rules(from, to, src.data(), n, attributes);
-      std::vector<std::byte> actual(expected.size());
+      std::vector<std::byte> actual(static_cast<std::size_t>(n) * size);
       kernel(src.data(), kFirst, actual.data(), kFirst, 1, n, attributes, 0);
-      if (actual == expected) continue;
+      // Each instruction set has the same results by the rules, of which only a hash is kept: they are 200 MB.
+      static std::map<std::tuple<DType, DType, int>, std::size_t> known;
+      const auto [hash, is_new] = known.try_emplace({from, to, s});
+      if (is_new) hash->second = hash_of(by_rules(from, to, src.data(), n, attributes));
+      if (hash_of(actual) == hash->second) continue;
+      const auto expected = by_rules(from, to, src.data(), n, attributes);
       const auto at = static_cast<std::size_t>(std::ranges::mismatch(actual, expected).in1 - actual.begin()) / size;
       uint64_t element = 0, have = 0, want = 0;
       std::memcpy(&element, &src[at * src_size], src_size);

@@ -11,6 +11,7 @@
 #include "tests/support/optimize_fixture.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/simple_costs.h"
+#include "tests/support/slow_tests.h"
 
 namespace relayout::execute {
 namespace {
@@ -34,7 +35,7 @@ TEST_F(OptimizeModels, AnyAssignmentOfModelsRuns) {
       graph::simplify(graph);
       test::ByteCosts costs;
       const ChoiceSpace space = graph::choice_space(graph, *backend_, costs);
-      for (unsigned round = 0; round < 4 && !HasFailure(); ++round) {
+      for (unsigned round = 0; round < (test::slow_tests() ? 4 : 2) && !HasFailure(); ++round) {
         SCOPED_TRACE(std::string(each.name) + ", batch " + std::to_string(options.batch) + ", round " +
                      std::to_string(round));
         std::mt19937 rng(round);
@@ -57,7 +58,7 @@ TEST_F(OptimizeModels, CheapestPlansOfModelsRun) {
       const std::vector<Values> want = graph::evaluate(graph, inputs);
       graph::simplify(graph);
       for (TensorId t : graph.inputs) graph.tensor(t).layout = Layout::contiguous(graph.tensor(t).dims);
-      for (unsigned seed = 0; seed < 5 && !HasFailure(); ++seed) {
+      for (unsigned seed = 0; seed < (test::slow_tests() ? 5 : 2) && !HasFailure(); ++seed) {
         test::ByteCosts bytes;
         test::RandomCosts random(seed, 0.3);
         graph::Costs& costs = seed == 0 ? static_cast<graph::Costs&>(bytes) : random;
@@ -108,7 +109,7 @@ TEST_F(OptimizeModels, CheapestPlansOfTrainingRun) {
       for (double& x : inputs.back()) x = static_cast<double>(static_cast<float>(x));
     }
     const std::vector<Values> want = graph::evaluate(graph, inputs);
-    for (unsigned seed = 0; seed < 3 && !HasFailure(); ++seed) {
+    for (unsigned seed = 0; seed < (test::slow_tests() ? 3 : 2) && !HasFailure(); ++seed) {
       test::ByteCosts bytes;
       test::RandomCosts random(seed, 0.3);
       graph::Costs& costs = seed == 0 ? static_cast<graph::Costs&>(bytes) : random;

@@ -11,6 +11,7 @@
 #include "tests/support/optimize_fixture.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/simple_costs.h"
+#include "tests/support/slow_tests.h"
 
 namespace relayout::execute {
 namespace {
@@ -60,7 +61,7 @@ TEST_F(Optimize, AnyAssignmentOfRandomGraphsAndTheirGradientsRuns) {
     const RandomCase random(seed);
     test::ByteCosts costs;
     const ChoiceSpace space = graph::choice_space(random.graph, *backend_, costs);
-    for (unsigned round = 0; round < 4 && !HasFailure(); ++round) {
+    for (unsigned round = 0; round < (test::slow_tests() ? 4 : 2) && !HasFailure(); ++round) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round));
       std::mt19937 rng(round);
       const Assignment assignment = random_assignment(space.problem, rng);
