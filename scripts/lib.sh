@@ -40,6 +40,8 @@ onnxruntime_version=1.32.0
 # NVIDIA's pycute, which is a part of nvidia-cutlass, and tensor-layouts: what CuTe's algebra is compared with.
 cutlass_version=4.2.0.0
 tensor_layouts_version=0.3.2
+# Packages that write checkpoints, which those of this project are compared with.
+checkpoint_packages=(gguf==0.19.0 safetensors==0.8.0 numpy==2.4.6)
 
 package_installed() {
   [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
@@ -141,6 +143,15 @@ install_cute() {
   python3 -m venv "$folder"
   "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps \
     "nvidia-cutlass==$cutlass_version" "tensor-layouts==$tensor_layouts_version"
+}
+
+# Python's packages gguf and safetensors, in build/checkpoints.
+install_checkpoints() {
+  local folder=$root/build/checkpoints
+  "$folder/bin/python3" -c "import gguf, safetensors" 2>/dev/null && return
+  say "install: ${checkpoint_packages[*]} from PyPI, in build/checkpoints"
+  python3 -m venv "$folder"
+  "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "${checkpoint_packages[@]}"
 }
 
 # configure PRESET [-B FOLDER] [cmake arguments]: quiet where it works, all of CMake's words where it does not.

@@ -6,9 +6,9 @@
     z = relayout.convert(x, "nchw", "nChw16c", dtype="bf16")      # the blocks that a CPU's convolutions want
     relayout.layout("nChw16c", (8, 3, 224, 224)).offset(0, 2, 5, 7)
 
-`relayout.testing` finds the kernel that is wrong for one layout, and `relayout.opencl` has images and buffers of GPUs;
-both are imported when they are first used. Sizes called strides_elements count elements, those called strides_bytes
-bytes.
+`relayout.testing` finds the kernel that is wrong for one layout, `relayout.checkpoint` has the tensors of models' files
+and `relayout.opencl` images and buffers of GPUs; each is imported when it is first used. Sizes called strides_elements
+count elements, those called strides_bytes bytes.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ._record import Record, RecordField, dequantize
 from . import _arguments, _signatures  # noqa: F401 - classes get their signatures
 
 if TYPE_CHECKING:
-    from . import opencl as opencl, testing as testing
+    from . import checkpoint as checkpoint, opencl as opencl, testing as testing
 
 __version__ = "0.1.0"
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
     "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run", "save", "set_isa", "transpose",
 ]
 
-_SUBMODULES = ("opencl", "testing")
+_SUBMODULES = ("checkpoint", "opencl", "testing")
 _arguments.present(__name__, __all__)
 
 if not TYPE_CHECKING:  # for a type checker a module with __getattr__ has every name

@@ -16,6 +16,7 @@ void bind_conversion(nanobind::module_& module);
 void bind_again(nanobind::module_& module);
 void bind_sharing(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
+void bind_checkpoints(nanobind::module_& module);
 void bind_file_conversion(nanobind::module_& module);
 
 }  // namespace relayout::python

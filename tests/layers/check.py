@@ -70,6 +70,8 @@ INSIDERS = {
     "tests/properties/left_out_property_test.cc": {"relayout/cpu/kernels/list.h"},  # kernels are left out by name
     "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
     "tests/fuzz/bmp_fuzz.cc": {"relayout/interop/files/bmp.h"},  # parses a header alone
+    # parses headers alone
+    "tests/fuzz/checkpoint_fuzz.cc": {"relayout/checkpoint/formats/formats.h", "relayout/checkpoint/shards.h"},
     "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
     "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},  # writes models
     "tests/fuzz/safetensors_fuzz.cc": {"relayout/interop/files/safetensors.h"},

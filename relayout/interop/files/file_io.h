@@ -48,6 +48,13 @@ class FileBytes {
   /// Error{interrupted}.
   static FileBytes open(const std::filesystem::path& path, int64_t read_limit, const GoOn& go_on = {});
 
+  /// Bytes that are no file's, for tests.
+  static FileBytes of(std::vector<std::byte> bytes) {
+    FileBytes out;
+    out.read_ = std::move(bytes);
+    return out;
+  }
+
   std::span<const std::byte> bytes() const {
     return pages_.empty() ? std::span<const std::byte>(read_) : pages_.bytes();
   }

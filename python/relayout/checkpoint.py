@@ -1,0 +1,202 @@
+"""relayout.checkpoint: the tensors of a model's checkpoint as a mapping from names to arrays.
+
+    import relayout.checkpoint
+
+    model = relayout.checkpoint.open("model.safetensors.index.json")     # or .gguf, .npz, .pt, or a folder
+    w = model["conv.weight"]                 # a NumPy array over the file's pages, read when it is asked for
+    model.layout("conv.weight")              # "ohwi", as it is recorded in the file; None where nothing is
+    model.torch("conv.weight")               # a tensor of PyTorch, with the strides that it was saved with
+    model.metadata["general.architecture"]
+
+Nothing in a file is run: of PyTorch's pickles only tensors and plain values are read. One bad tensor hides no other;
+`problems` says which cannot be read, and why.
+"""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _arguments, _native
+from ._dtypes import PACKED
+from ._errors import Error, MissingTensorError, UnsupportedError
+from ._progress import Progress
+from ._tensor import Tensor as _FileTensor
+
+__all__ = ["Checkpoint", "CheckpointFile", "CheckpointTensor", "open"]
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class CheckpointFile(NamedTuple):
+    """One of the files of a checkpoint."""
+
+    path: str
+    #: "safetensors", "gguf", "npz" or "pytorch".
+    format: str
+    #: Why it cannot be read; None where it can.
+    problem: Optional[str]
+
+
+class CheckpointTensor(_FileTensor):
+    """What a checkpoint says of one tensor; array() has its values, as NumPy's array over the file's pages."""
+
+    def __init__(self, model: "Checkpoint", index: int, said: Mapping[str, Any]):
+        super().__init__(model, index, said)  # type: ignore[arg-type]
+        #: Of the array in the file, in elements.
+        self.strides: Tuple[int, ...] = said["strides"]
+        #: The layout that the tensor had before it was converted to `layout`, where that is recorded.
+        self.from_layout: Optional[str] = said["from_layout"]
+        #: The strides of the tensor that was saved, in elements, where they were not those of the file.
+        self.saved_strides: Optional[Tuple[int, ...]] = said["saved_strides"]
+        #: The packed format whose blocks the array's bytes are, such as "ggml:q4_0", and the shape of its values.
+        self.packed: Optional[str] = said["packed"]
+        self.packed_shape: Optional[Tuple[int, ...]] = said["packed_dims"]
+
+    def _shaped(self, raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        if self._said["row_major"]:
+            return super()._shaped(raw, dtype)
+        if self._said["byte_swapped"]:
+            dtype = dtype.newbyteorder()
+        if 0 in self.shape:
+            return np.empty(self.shape, dtype)
+        strides = tuple(stride * dtype.itemsize for stride in self.strides)
+        return np.lib.stride_tricks.as_strided(raw.view(dtype), self.shape, strides, writeable=False)
+
+    def as_integers(self, dtype: str, progress: Optional[Progress] = None) -> np.ndarray:
+        """The bits of the elements as integers of their width, which NumPy has without ml_dtypes too."""
+        return self._shaped(self._raw(progress), np.dtype(dtype))
+
+    def _as_itself(self, raw: np.ndarray, width: int) -> np.ndarray:
+        """In NumPy's own type, if it has one: PyTorch's complex numbers may be views."""
+        if self.type_name in ("<c8", "<c16"):
+            return self._shaped(raw, np.dtype(self.type_name))
+        return super()._as_itself(raw, width)
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("relayout.Tensor", "relayout.checkpoint.CheckpointTensor")
+
+
+class Checkpoint(Mapping[str, np.ndarray]):
+    """The arrays of a checkpoint by their names, each read when it is asked for."""
+
+    format = "checkpoint"
+
+    def __init__(self, path: PathLike):
+        self._native = _native.Checkpoint(path)
+        self._path = os.fsdecode(path)
+        #: The files that have the tensors, in their order.
+        self.files: List[CheckpointFile] = [CheckpointFile(*said) for said in self._native.files()]
+        self._tensors: Dict[str, CheckpointTensor] = {
+            said["name"]: CheckpointTensor(self, i, said) for i, said in enumerate(self._native.tensors())}
+        self._metadata: Optional[Dict[str, Any]] = None
+
+    @property
+    def names(self) -> List[str]:
+        """Of the tensors, in the order of the files."""
+        return list(self._tensors)
+
+    @property
+    def metadata(self) -> Dict[str, Any]:
+        """What the files say beside the tensors: texts of .safetensors, typed values of GGUF, numbers and texts that
+        were saved by PyTorch. What records layouts is not part of it."""
+        if self._metadata is None:
+            self._metadata = {key: value if text else json.loads(value)
+                              for key, value, text in self._native.metadata()}
+        return self._metadata
+
+    @property
+    def problems(self) -> Dict[str, str]:
+        """Why tensors cannot be read, by their names."""
+        return {name: tensor.problem for name, tensor in self._tensors.items() if tensor.problem is not None}
+
+    def tensor(self, name: str) -> CheckpointTensor:
+        """What the checkpoint says of a tensor. MissingTensorError, which is a KeyError, suggests names that are
+        near."""
+        found = self._tensors.get(name) if isinstance(name, str) else None
+        if found is not None:
+            return found
+        if not isinstance(name, str):
+            raise MissingTensorError(f"tensors have names, and {name!r} is none", "tensor", repr(name))
+        try:
+            self._native.find(name)
+        except Error as error:
+            raise MissingTensorError(str(error), error.field, error.value, error.limit) from None
+        except TypeError:
+            pass  # no UTF-8, as no name in the file is
+        raise MissingTensorError(f"no tensor {name!r}", "tensor", repr(name))
+
+    def layout(self, name: str) -> Optional[str]:
+        """The layout that is recorded for a tensor; None where none is."""
+        return self.tensor(name).layout
+
+    def array(self, name: str, dtype: Any = None, *, progress: Optional[Progress] = None) -> np.ndarray:
+        """A tensor as NumPy's array: read-only, over the file's pages where they hold it as it is, with its strides.
+
+        dtype: what the elements are, where the file does not say it. Blocks of a packed format are uint8;
+        relayout.dequantize() has their values. Errors: CorruptError, LimitError, UnsupportedError; FileError where its
+        file cannot be read.
+        """
+        return self.tensor(name).array(dtype, progress=progress)
+
+    def torch(self, name: str, *, progress: Optional[Progress] = None) -> Any:
+        """A tensor of PyTorch of its own memory, with the strides that it was saved with where the file has them.
+        UnsupportedError for a type that PyTorch does not have."""
+        import torch  # type: ignore[import-not-found]  # only who calls this needs it
+
+        tensor = self.tensor(name)
+        if tensor.dtype in PACKED:
+            raise UnsupportedError(f"PyTorch has no type of elements as those of {name!r}, which are {tensor.dtype}",
+                                   "dtype", str(tensor.dtype))
+        theirs, held_as = _TORCH_TYPES.get(str(tensor.dtype), (None, None))
+        if theirs is not None and not hasattr(torch, theirs):
+            raise UnsupportedError(f"this PyTorch has no {theirs}, which {name!r} is of", "dtype", theirs)
+        array = tensor.array(progress=progress) if held_as is None else tensor.as_integers(held_as, progress)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        out = torch.from_numpy(np.array(array, order="K"))
+        if theirs is not None:
+            out = out.view(getattr(torch, theirs))
+        if tensor.saved_strides is None:
+            return out
+        return torch.empty_strided(tensor.shape, tensor.saved_strides, dtype=out.dtype).copy_(out)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.array(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """A checkpoint is pickled by its absolute path, and opened again where it is loaded."""
+        return type(self), (os.path.abspath(self._path),)
+
+    def __repr__(self) -> str:
+        files = "1 file" if len(self.files) == 1 else f"{len(self.files)} files"
+        count = "1 tensor" if len(self) == 1 else f"{len(self)} tensors"
+        bad = len(self.problems)
+        return f"<relayout.checkpoint.Checkpoint {self._path!r}, {files}, {count}" + (
+            f", {bad} of which cannot be read>" if bad else ">")
+
+
+#: Types of PyTorch that NumPy has not, and integers of their width.
+_TORCH_TYPES = {"bf16": ("bfloat16", "int16"), "f8_e5m2": ("float8_e5m2", "uint8"),
+                "f8_e4m3": ("float8_e4m3fn", "uint8"), "f8_e8m0": ("float8_e8m0fnu", "uint8")}
+
+
+def open(path: PathLike) -> Checkpoint:  # noqa: A001 - the name that fits, inside this module
+    """Opens a checkpoint: a .safetensors, .gguf, .npz or PyTorch file, an index of files, the first file of a GGUF
+    model that was split, or a folder of one model. Only headers are read. Errors: FileError, CorruptError, LimitError,
+    UnsupportedError."""
+    return Checkpoint(path)
+
+
+_arguments.present(__name__, __all__)
