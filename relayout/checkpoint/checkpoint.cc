@@ -29,14 +29,14 @@ struct Checkpoint::Impl {
   std::vector<MetadataEntry> metadata;
   std::unordered_map<std::string_view, std::size_t> by_name;
   std::unordered_set<std::string> keys;  // of the metadata
-  std::vector<std::pair<std::string, std::string>> records;
+  std::vector<std::pair<std::string, std::string>> recorded;
 
   void add_file(const fs::path& path, const Indexed* indexed);
   void add_source(Source source, std::size_t file, const Indexed* indexed);
   void add_metadata(std::vector<MetadataEntry> entries);
   void add_missing(const ShardIndex& index);
   void check_names();
-  void apply_records();
+  void apply_recorded();
 };
 
 namespace {
@@ -141,7 +141,7 @@ void Checkpoint::Impl::add_source(Source source, std::size_t file, const Indexed
     decoders.push_back(std::move(source.decoders[i]));
   }
   add_metadata(std::move(source.metadata));
-  std::ranges::move(source.records, std::back_inserter(records));
+  std::ranges::move(source.recorded, std::back_inserter(recorded));
   pages[file] = std::move(source.file);
 }
 
@@ -182,10 +182,10 @@ void Checkpoint::Impl::check_names() {
   }
 }
 
-/// Gives tensors what is recorded of them. A program that knows nothing of it may have taken tensors out, so records of
-/// tensors that there are not are passed over.
-void Checkpoint::Impl::apply_records() {
-  for (const auto& [tensor_name, text] : records) {
+/// Gives tensors what is recorded of them. A program that knows nothing of it may have taken tensors out, so what is
+/// recorded of tensors that there are not are passed over.
+void Checkpoint::Impl::apply_recorded() {
+  for (const auto& [tensor_name, text] : recorded) {
     const auto found = by_name.find(tensor_name);
     if (found == by_name.end()) continue;
     CheckpointTensor& tensor = tensors[found->second];
@@ -224,7 +224,7 @@ Checkpoint Checkpoint::open(const fs::path& given, const FileLimits& limits) {
     for (const fs::path& part : split_files(path)) impl->add_file(part, nullptr);
   }
   impl->check_names();
-  impl->apply_records();
+  impl->apply_recorded();
   return Checkpoint(std::move(impl));
 }
 

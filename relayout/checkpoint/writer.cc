@@ -20,8 +20,8 @@ namespace relayout::checkpoint {
 namespace fs = std::filesystem;
 namespace {
 
-/// One of the files.
-struct Part {
+/// One of the files; the only one where there are no others.
+struct Shard {
   fs::path path;
   std::vector<std::size_t> tensors;  // by their numbers in the whole
   FileImage image;
@@ -29,7 +29,7 @@ struct Part {
 };
 
 struct Place {
-  std::size_t part = 0, in_part = 0;
+  std::size_t shard = 0, in_shard = 0;
   int64_t offset = 0, bytes = 0;
 };
 
@@ -124,7 +124,7 @@ bool is_already(const fs::path& path, const FileImage& image) {
 struct CheckpointWriter::Impl {
   WriteOptions options;
   std::string job;  // job_text()
-  std::vector<Part> parts;
+  std::vector<Shard> shards;
   std::vector<Place> places;  // one a tensor
   std::vector<std::string> names;
   std::vector<std::size_t> order;
@@ -138,8 +138,8 @@ struct CheckpointWriter::Impl {
 
   void plan(const fs::path& path, std::span<const TensorSpec> specs);
   void refuse_existing() const;
-  void open(Part& part, bool may_have_name);
-  void start(Part& part);
+  void open(Shard& shard, bool may_have_name);
+  void start(Shard& shard);
 };
 
 void CheckpointWriter::Impl::plan(const fs::path& path, std::span<const TensorSpec> specs) {
@@ -161,25 +161,25 @@ void CheckpointWriter::Impl::plan(const fs::path& path, std::span<const TensorSp
   if (files > kMostFiles)
     refuse(std::to_string(files) + " files; at most " + std::to_string(kMostFiles) + " are written", "shard_bytes",
            std::to_string(files), std::to_string(kMostFiles));
-  parts.resize(files);
-  for (std::size_t i = 0; i < specs.size(); ++i) parts[file_of[i]].tensors.push_back(i);
+  shards.resize(files);
+  for (std::size_t i = 0; i < specs.size(); ++i) shards[file_of[i]].tensors.push_back(i);
   places.resize(specs.size());
   ShardIndex index_of;
   int64_t total = 0;
   for (std::size_t p = 0; p < files; ++p) {
-    Part& part = parts[p];
-    part.path = files == 1 ? path : shard_path(path, p, files);
-    index_of.files.push_back(part.path.filename().native());
+    Shard& shard = shards[p];
+    shard.path = files == 1 ? path : shard_path(path, p, files);
+    index_of.files.push_back(shard.path.filename().native());
     std::vector<TensorSpec> own;
-    for (const std::size_t i : part.tensors) own.push_back(specs[i]);
-    part.image = kind.plan(own, options.metadata);
+    for (const std::size_t i : shard.tensors) own.push_back(specs[i]);
+    shard.image = kind.plan(own, options.metadata);
     for (std::size_t k = 0; k < own.size(); ++k) {
       const int64_t bytes = spec_bytes(own[k]);
       total += bytes;
-      places[part.tensors[k]] = {p, k, part.image.offsets[k], bytes};
+      places[shard.tensors[k]] = {p, k, shard.image.offsets[k], bytes};
       index_of.tensors.emplace_back(own[k].name, p);
     }
-    for (const std::size_t k : part.image.order) order.push_back(part.tensors[k]);
+    for (const std::size_t k : shard.image.order) order.push_back(shard.tensors[k]);
   }
   if (files == 1) return;
   index_path = path;
@@ -189,47 +189,47 @@ void CheckpointWriter::Impl::plan(const fs::path& path, std::span<const TensorSp
 
 void CheckpointWriter::Impl::refuse_existing() const {
   std::error_code none;
-  for (const Part& part : parts) {
-    if (fs::exists(part.path, none)) io::throw_exists(part.path);
+  for (const Shard& shard : shards) {
+    if (fs::exists(shard.path, none)) io::throw_exists(shard.path);
   }
   if (index_path && fs::exists(*index_path, none)) io::throw_exists(*index_path);
 }
 
 /// Writes everything but the tensors to a new file.
-void CheckpointWriter::Impl::start(Part& part) {
-  io::NewFile& file = *part.file;
-  const auto marks = job.empty() ? 0 : static_cast<int64_t>(part.tensors.size());
+void CheckpointWriter::Impl::start(Shard& shard) {
+  io::NewFile& file = *shard.file;
+  const auto marks = job.empty() ? 0 : static_cast<int64_t>(shard.tensors.size());
   file.resize(0);
-  file.reserve(part.image.size + marks + static_cast<int64_t>(job.size()));
-  for (const auto& [offset, text] : part.image.texts) write_text(file, offset, text);
-  write_text(file, part.image.size + marks, job);  // last, as it says that all else is there
+  file.reserve(shard.image.size + marks + static_cast<int64_t>(job.size()));
+  for (const auto& [offset, text] : shard.image.texts) write_text(file, offset, text);
+  write_text(file, shard.image.size + marks, job);  // last, as it says that all else is there
 }
 
-/// Opens the file of a part, with what an earlier writer of the same job left. `may_have_name`: where that was giving
+/// Opens the file of a shard, with what an earlier writer of the same job left. `may_have_name`: where that was giving
 /// names to its files when it ended, so that a file which exists may be its own.
-void CheckpointWriter::Impl::open(Part& part, bool may_have_name) {
+void CheckpointWriter::Impl::open(Shard& shard, bool may_have_name) {
   const auto all_written = [&] {
-    for (const std::size_t i : part.tensors) written[i] = true;
+    for (const std::size_t i : shard.tensors) written[i] = true;
   };
-  if (may_have_name && is_already(part.path, part.image)) return all_written();
+  if (may_have_name && is_already(shard.path, shard.image)) return all_written();
   struct stat found {};
-  const bool exists = ::stat(part.path.c_str(), &found) == 0;
-  if (exists && !S_ISREG(found.st_mode)) io::throw_io("create", part.path, S_ISDIR(found.st_mode) ? EISDIR : EINVAL);
-  part.file = job.empty() ? io::NewFile::make(part.path) : io::NewFile::resume(part.path);
-  const int64_t marks_at = part.image.size, job_at = marks_at + static_cast<int64_t>(part.tensors.size());
-  const bool goes_on = !job.empty() && part.file->size() == job_at + static_cast<int64_t>(job.size()) &&
-                       has_bytes(*part.file, job_at, job) &&
-                       std::ranges::all_of(part.image.texts, [&](const auto& text) {
-                         return has_bytes(*part.file, text.first, text.second);
+  const bool exists = ::stat(shard.path.c_str(), &found) == 0;
+  if (exists && !S_ISREG(found.st_mode)) io::throw_io("create", shard.path, S_ISDIR(found.st_mode) ? EISDIR : EINVAL);
+  shard.file = job.empty() ? io::NewFile::make(shard.path) : io::NewFile::resume(shard.path);
+  const int64_t marks_at = shard.image.size, job_at = marks_at + static_cast<int64_t>(shard.tensors.size());
+  const bool goes_on = !job.empty() && shard.file->size() == job_at + static_cast<int64_t>(job.size()) &&
+                       has_bytes(*shard.file, job_at, job) &&
+                       std::ranges::all_of(shard.image.texts, [&](const auto& text) {
+                         return has_bytes(*shard.file, text.first, text.second);
                        });
   if (!goes_on) {
-    start(part);
-    if (exists) ::fchmod(part.file->descriptor(), found.st_mode & 07777);
+    start(shard);
+    if (exists) ::fchmod(shard.file->descriptor(), found.st_mode & 07777);
     return;
   }
-  std::vector<std::byte> marks(part.tensors.size());
-  part.file->read_at(marks_at, marks);
-  for (std::size_t k = 0; k < marks.size(); ++k) written[part.tensors[k]] = marks[k] == std::byte{1};
+  std::vector<std::byte> marks(shard.tensors.size());
+  shard.file->read_at(marks_at, marks);
+  for (std::size_t k = 0; k < marks.size(); ++k) written[shard.tensors[k]] = marks[k] == std::byte{1};
 }
 
 CheckpointWriter CheckpointWriter::create(const fs::path& path, std::span<const TensorSpec> specs,
@@ -249,7 +249,7 @@ CheckpointWriter CheckpointWriter::create(const fs::path& path, std::span<const 
     impl->refuse_existing();
     if (naming) naming->keep();
   }
-  for (Part& part : impl->parts) impl->open(part, impl->goes_on_naming);
+  for (Shard& shard : impl->shards) impl->open(shard, impl->goes_on_naming);
   if (naming && !impl->goes_on_naming) {
     naming->resize(0);
     write_text(*naming, 0, impl->job);
@@ -265,13 +265,13 @@ CheckpointWriter::~CheckpointWriter() = default;
 
 std::vector<fs::path> CheckpointWriter::paths() const {
   std::vector<fs::path> out;
-  for (const Part& part : impl_->parts) out.push_back(part.path);
+  for (const Shard& shard : impl_->shards) out.push_back(shard.path);
   if (impl_->index_path) out.push_back(*impl_->index_path);
   return out;
 }
 std::span<const std::size_t> CheckpointWriter::order() const { return impl_->order; }
 int64_t CheckpointWriter::byte_size(std::size_t tensor) const { return impl_->places.at(tensor).bytes; }
-std::size_t CheckpointWriter::file_of(std::size_t tensor) const { return impl_->places.at(tensor).part; }
+std::size_t CheckpointWriter::file_of(std::size_t tensor) const { return impl_->places.at(tensor).shard; }
 int64_t CheckpointWriter::offset_of(std::size_t tensor) const { return impl_->places.at(tensor).offset; }
 std::size_t CheckpointWriter::resumed() const { return impl_->resumed; }
 
@@ -287,16 +287,16 @@ void CheckpointWriter::write(std::size_t tensor, int64_t at, std::span<const std
     refuse("bytes " + std::to_string(at) + " to " + std::to_string(at + count) + " of tensor \"" +
                escaped(impl_->names[tensor], 200) + "\", which has " + std::to_string(place.bytes),
            "at", std::to_string(at), std::to_string(place.bytes));
-  const Part& part = impl_->parts[place.part];
-  if (part.file) part.file->write_at(place.offset + at, bytes);
+  const Shard& shard = impl_->shards[place.shard];
+  if (shard.file) shard.file->write_at(place.offset + at, bytes);
 }
 
 void CheckpointWriter::set_written(std::size_t tensor) {
   const Place& place = impl_->places.at(tensor);
-  const Part& part = impl_->parts[place.part];
-  if (part.file && !impl_->job.empty()) {
+  const Shard& shard = impl_->shards[place.shard];
+  if (shard.file && !impl_->job.empty()) {
     constexpr std::byte kMark{1};
-    part.file->write_at(part.image.size + static_cast<int64_t>(place.in_part), {&kMark, 1});
+    shard.file->write_at(shard.image.size + static_cast<int64_t>(place.in_shard), {&kMark, 1});
   }
   const std::lock_guard lock(impl_->mutex);
   impl_->written[tensor] = true;
@@ -308,15 +308,15 @@ void CheckpointWriter::commit(const GoOn& go_on) {
       refuse("tensor \"" + escaped(impl_->names[i], 200) + "\" was not written", "tensor",
              escaped(impl_->names[i], 200));
   }
-  for (const Part& part : impl_->parts) {
-    if (part.file && part.image.finish) part.image.finish(*part.file, go_on);
-    if (part.file) part.file->sync();
+  for (const Shard& shard : impl_->shards) {
+    if (shard.file && shard.image.finish) shard.image.finish(*shard.file, go_on);
+    if (shard.file) shard.file->sync();
   }
-  for (Part& part : impl_->parts) {
-    if (!part.file) continue;
-    part.file->resize(part.image.size);
-    part.file->publish(impl_->options.overwrite);
-    part.file.reset();
+  for (Shard& shard : impl_->shards) {
+    if (!shard.file) continue;
+    shard.file->resize(shard.image.size);
+    shard.file->publish(impl_->options.overwrite);
+    shard.file.reset();
   }
   if (!impl_->index_path) return;
   io::NewFile index = io::NewFile::make(*impl_->index_path);
@@ -327,8 +327,8 @@ void CheckpointWriter::commit(const GoOn& go_on) {
 }
 
 void CheckpointWriter::discard() {
-  for (Part& part : impl_->parts) {
-    if (part.file) part.file->forget();
+  for (Shard& shard : impl_->shards) {
+    if (shard.file) shard.file->forget();
   }
   if (impl_->giving_names) impl_->giving_names->forget();
 }

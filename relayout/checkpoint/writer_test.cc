@@ -3,6 +3,10 @@
 #include "relayout/checkpoint/writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "relayout/io/new_file.h"
 #include "tests/support/tensor_files.h"
@@ -123,6 +127,34 @@ TEST(CheckpointWriter, GoesOnWithAJob) {
     EXPECT_ERROR(ErrorCode::io, CheckpointWriter::create(folder / "m.safetensors", kSpecs, options));
     writer.commit();
     EXPECT_EQ(folder.names().size(), shard_bytes == 0 ? 1U : 3U);
+    expect_all(folder.path());
+  }
+}
+
+TEST(CheckpointWriter, GoesOnAfterKill) {
+  for (std::size_t tensors = 0; tensors <= kSpecs.size(); ++tensors) {
+    const TestFolder folder;
+    const WriteOptions options{.shard_bytes = 43, .job = "j"};
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      CheckpointWriter writer = CheckpointWriter::create(folder / "m.safetensors", kSpecs, options);
+      fill(writer, tensors);
+      const std::string half = "x";
+      if (tensors < kSpecs.size())
+        writer.write(writer.order()[tensors], 0,
+                     bytes_of(half).first(writer.byte_size(writer.order()[tensors]) > 0 ? 1 : 0));
+      ::raise(SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_FALSE(std::filesystem::exists(folder / "m.safetensors.index.json"));
+    CheckpointWriter writer = CheckpointWriter::create(folder / "m.safetensors", kSpecs, options);
+    EXPECT_EQ(writer.resumed(), tensors);
+    fill(writer);
+    writer.commit();
+    EXPECT_EQ(folder.names().size(), 3U);
     expect_all(folder.path());
   }
 }

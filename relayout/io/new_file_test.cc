@@ -210,5 +210,35 @@ TEST(NewFile, TemporaryNamesAreTheOnlyOnesRemoved) {
   remove_abandoned_files(folder / "missing");  // no error
 }
 
+TEST(NewFile, StaysWhereItIsToBeResumed) {
+  const TestFolder folder;
+  const std::filesystem::path path = folder / "x";
+  { NewFile::resume(path).write_at(3, bytes_of("abc")); }
+  EXPECT_EQ(folder.names(), Names{".x.relayout-part"});
+  EXPECT_EQ(resumed_path(path), folder / ".x.relayout-part");
+  {
+    NewFile file = NewFile::resume(path);
+    EXPECT_EQ(file.size(), 6);
+    std::string have(5, '.');
+    EXPECT_EQ(file.read_at(4, std::as_writable_bytes(std::span(have))), 2U);
+    EXPECT_EQ(have, "bc...");
+    EXPECT_ERROR(ErrorCode::io, NewFile::resume(path));  // somebody has it
+    const NewFile other = NewFile::make(folder / "y");   // whose search for abandoned files leaves it alone
+    file.resize(4);
+    file.publish(false);
+  }
+  EXPECT_EQ(folder.names(), Names{"x"});
+  EXPECT_EQ(read_file(path), std::string("\0\0\0a", 4));
+  {
+    NewFile file = NewFile::resume(path);
+    EXPECT_EQ(file.size(), 0);
+    EXPECT_ERROR(ErrorCode::io, file.publish(false));
+    EXPECT_ERROR(ErrorCode::io, file.reserve(INT64_MAX / 2));
+  }
+  EXPECT_EQ(folder.names(), (Names{".x.relayout-part", "x"}));
+  NewFile::resume(path).forget();
+  EXPECT_EQ(folder.names(), Names{"x"});
+}
+
 }  // namespace
 }  // namespace relayout::io

@@ -30,7 +30,7 @@ struct Source {
   std::vector<MetadataEntry> metadata{};
   /// Recorded layouts that are not in `tensors` yet, as the tensor's name and the text that .safetensors has for it:
   /// the tensor may be in another file.
-  std::vector<std::pair<std::string, std::string>> records{};
+  std::vector<std::pair<std::string, std::string>> recorded{};
 
   std::span<const std::byte> bytes() const { return file.bytes(); }
   void add(CheckpointTensor tensor, Decode decode = {}) {

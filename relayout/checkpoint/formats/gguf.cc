@@ -76,7 +76,7 @@ void check_version(uint32_t version) {
             std::to_string(version), "2, 3");
 }
 
-/// The keys and their values. Those that record layouts go to source.records.
+/// The keys and their values. Those that record layouts go to source.recorded.
 void read_metadata(GgufReader& in, uint64_t count, Source& source) {
   std::unordered_set<std::string> seen;
   const std::size_t begin = in.at();
@@ -102,7 +102,7 @@ void read_metadata(GgufReader& in, uint64_t count, Source& source) {
       fail_gguf(ErrorCode::limit, "more than " + std::to_string(most) + " bytes of metadata", shown,
                 std::to_string(in.at() - begin), std::to_string(most));
     if (key.starts_with(kGgufLayoutKey) && value.type() == ValueType::text) {
-      source.records.emplace_back(key.substr(kGgufLayoutKey.size()), value.text());
+      source.recorded.emplace_back(key.substr(kGgufLayoutKey.size()), value.text());
     } else {
       source.metadata.push_back({std::move(key), std::move(value)});
     }

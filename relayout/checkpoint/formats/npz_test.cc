@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "relayout/checkpoint/checkpoint.h"
+#include "relayout/checkpoint/formats/formats.h"
 #include "relayout/checkpoint/writer.h"
+#include "relayout/interop/files/zip_members.h"
 #include "tests/support/tensor_files.h"
 #include "tests/support/zip_archive.h"
 
@@ -80,6 +82,36 @@ numpy.savez_compressed("n.npz", x=numpy.arange(1000, dtype=">i2").reshape(10, 10
     const auto high = static_cast<unsigned char>(x[static_cast<std::size_t>(2 * i)]);
     EXPECT_EQ(high * 256 + static_cast<unsigned char>(x[static_cast<std::size_t>(2 * i + 1)]), i);
   }
+}
+
+TEST(Npz, HasSizesAndOffsetsOf64Bits) {
+  // The file is sparse: nothing but headers and the directory is written.
+  const TestFolder folder;
+  const std::vector<TensorSpec> specs{{.name = "large", .dtype = DType::u8, .shape = {int64_t{5} << 30}},
+                                      {.name = "behind", .dtype = DType::f32, .shape = {2}},
+                                      {.name = "second", .dtype = DType::u8, .shape = {int64_t{4} << 30}}};
+  const FileImage image = plan_npz(specs, {});
+  {
+    io::NewFile file = io::NewFile::make(folder / "m.npz");
+    file.resize(image.size);
+    for (const auto& [offset, text] : image.texts) file.write_at(offset, bytes_of(text));
+    file.publish(false);
+  }
+  const Checkpoint model = Checkpoint::open(folder / "m.npz");
+  ASSERT_EQ(model.tensors().size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(model.tensors()[i].problem, std::nullopt);
+    EXPECT_EQ(model.tensors()[i].offset, image.offsets[i]);
+    EXPECT_EQ(model.tensors()[i].shape, specs[i].shape);
+  }
+  SKIP_WITHOUT_NUMPY();
+  run_python(folder, R"(import zipfile
+sizes = [(m.filename, m.file_size, m.compress_size) for m in zipfile.ZipFile("m.npz").infolist()]
+head = 128
+assert sizes == [("large.npy", (5 << 30) + head, (5 << 30) + head), ("behind.npy", 8 + head, 8 + head),
+                 ("second.npy", (4 << 30) + head, (4 << 30) + head)], sizes
+assert zipfile.ZipFile("m.npz").open("second.npy").read(6) == b"\x93NUMPY"
+)");
 }
 
 }  // namespace
