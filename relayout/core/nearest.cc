@@ -23,7 +23,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
       next[j + 1] = std::min({last[j] + (same(i, j) ? 0 : 1), last[j + 1] + 1, next[j] + 1});
       if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j)) next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
     }
-    std::ranges::rotate(rows, rows.begin() + 1);
+    std::rotate(rows.begin(), rows.begin() + 1, rows.end());
   }
   return rows[1].back();
 }

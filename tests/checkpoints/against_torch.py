@@ -6,6 +6,7 @@
 Without PyTorch the test is skipped.
 """
 import collections
+import json
 
 import shared
 
@@ -102,6 +103,24 @@ def copies(folder):
             numpy.testing.assert_array_equal(got, bits_of(tensor), err_msg=name)
 
 
+def shards(folder):
+    """The files of a model that transformers saved with torch, by their index."""
+    parts = [{"a": torch.arange(6.0), "b": torch.ones(2, 3).t()}, {"c": torch.zeros(4, dtype=torch.float16)}]
+    names = ["pytorch_model-0000%d-of-00002.bin" % (i + 1) for i in range(2)]
+    for name, part in zip(names, parts):
+        torch.save(part, folder / name)
+    where = {key: name for name, part in zip(names, parts) for key in part}
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": where}))
+    said = shared.listed(folder)
+    assert [file["format"] for file in said["files"]] == ["pytorch"] * 2
+    for name, part in zip(names, parts):
+        for key, tensor in part.items():
+            entry = said["tensors"][key]
+            assert entry["file"] == name
+            got = shared.array_of(folder / name, entry, "u%d" % tensor.element_size())
+            numpy.testing.assert_array_equal(got, bits_of(tensor), err_msg=key)
+
+
 def refusals(folder):
     """Nothing is run, and what is not read is named."""
     class Evil:
@@ -124,4 +143,4 @@ def refusals(folder):
 
 if __name__ == "__main__":
     torch.manual_seed(1)
-    shared.main(state_dicts, copies, refusals)
+    shared.main(state_dicts, copies, shards, refusals)
