@@ -269,8 +269,15 @@ Contents Checkpoint::contents(std::size_t number, const GoOn& go_on) const {
     const auto size = static_cast<std::size_t>(tensor.byte_size);
     if (tensor.mapped)
       return {impl_->pages[tensor.file].bytes().subspan(static_cast<std::size_t>(tensor.offset), size), nullptr};
-    std::shared_ptr<const std::byte[]> owner = impl_->decoders[number](go_on);
-    return {{owner.get(), size}, owner};
+    try {
+      std::shared_ptr<const std::byte[]> owner = impl_->decoders[number](go_on);
+      return {{owner.get(), size}, owner};
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::limit,
+                  "tensor \"" + escaped(tensor.name, 200) + "\": there is not enough memory for its " +
+                      std::to_string(size) + " bytes",
+                  "memory", std::to_string(size));
+    }
   });
 }
 

@@ -24,7 +24,7 @@ void require(bool law) {
 void check_tensor(const Source& source, std::size_t i) {
   const CheckpointTensor& tensor = source.tensors[i];
   if (tensor.problem) return;
-  require(tensor.byte_size >= 0 && tensor.offset >= 0);
+  require(tensor.byte_size >= 0 && tensor.offset >= 0 && tensor.array_bytes() >= 0);
   require(tensor.shape.size() == tensor.strides.size());
   if (tensor.item_bits % 8 == 0 && tensor.item_bits > 0)
     require(tensor.memory().span() * (tensor.item_bits / 8) == tensor.byte_size);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 
 #include "tools/checkpoint/checkpoint.h"
@@ -22,6 +23,12 @@ struct ListOptions {
 /// How many tensors of a type there are, and their bytes.
 struct Sum {
   int64_t tensors = 0, bytes = 0;
+
+  /// Tensors that repeat their elements may have more bytes together than 64 bits count; then it is as many as they do.
+  void add(int64_t more_tensors, int64_t more_bytes) {
+    tensors += more_tensors;
+    if (__builtin_add_overflow(bytes, more_bytes, &bytes)) bytes = std::numeric_limits<int64_t>::max();
+  }
 };
 
 /// By type, the most bytes first; tensors that cannot be read are in none.
@@ -29,9 +36,7 @@ std::vector<std::pair<std::string, Sum>> sums_of(const Checkpoint& model) {
   std::map<std::string, Sum> by_type;
   for (const CheckpointTensor& tensor : model.tensors()) {
     if (tensor.problem) continue;
-    Sum& sum = by_type[type_text(tensor)];
-    ++sum.tensors;
-    sum.bytes += tensor.array_bytes();
+    by_type[type_text(tensor)].add(1, tensor.array_bytes());
   }
   std::vector<std::pair<std::string, Sum>> out(by_type.begin(), by_type.end());
   std::ranges::stable_sort(out, std::ranges::greater{}, [](const auto& pair) { return pair.second.bytes; });
@@ -100,10 +105,7 @@ std::string sums_text(const std::vector<std::pair<std::string, Sum>>& sums) {
 std::string listing_text(const std::string& path, const Checkpoint& model) {
   Sum all;
   const auto sums = sums_of(model);
-  for (const auto& [type, sum] : sums) {
-    all.tensors += sum.tensors;
-    all.bytes += sum.bytes;
-  }
+  for (const auto& [type, sum] : sums) all.add(sum.tensors, sum.bytes);
   const auto count = static_cast<int64_t>(model.tensors().size());
   std::string out =
       bold(fmt::format("{}: {}, {}", escaped(path, 200), counted(count, "tensor"), size_text(all.bytes))) + "\n";
@@ -161,16 +163,16 @@ Json listing_json(const Checkpoint& model) {
     files.push_back(std::move(object));
   }
   for (const CheckpointTensor& tensor : model.tensors()) tensors.push_back(tensor_json(model, tensor));
-  int64_t bytes = 0;
+  Sum all;
   for (const auto& [type, sum] : sums_of(model)) {
     types.push_back({{"type", type}, {"tensors", sum.tensors}, {"bytes", sum.bytes}});
-    bytes += sum.bytes;
+    all.add(sum.tensors, sum.bytes);
   }
   for (const MetadataEntry& entry : model.metadata()) metadata[entry.key] = Json::parse(entry.value.json());
   return {{"files", std::move(files)},
           {"tensors", std::move(tensors)},
           {"types", std::move(types)},
-          {"bytes", bytes},
+          {"bytes", all.bytes},
           {"metadata", std::move(metadata)}};
 }
 

@@ -121,7 +121,10 @@ std::pair<std::string, std::string> storage_of(const PickleValues& values, uint3
 void take_span(CheckpointTensor& tensor, int64_t offset) {
   const int64_t span = Layout::strided(tensor.shape, tensor.strides).span();
   const auto bytes = checked_mul(span, tensor.item_bits / 8), begin = checked_mul(offset, tensor.item_bits / 8);
-  if (!bytes || !begin || !checked_add(*bytes, *begin))
+  // A stride of 0 makes many elements of few bytes; what all of them would take is counted too.
+  const auto elements = checked_product(tensor.shape);
+  const bool countable = elements && checked_mul(*elements, tensor.item_bits);
+  if (!bytes || !begin || !countable || !checked_add(*bytes, *begin))
     fail_torch(ErrorCode::corrupt, "its bytes overflow 63 bits", "offset", std::to_string(offset));
   tensor.byte_size = *bytes;
   tensor.offset = *begin;

@@ -130,6 +130,7 @@ TEST(Pytorch, NamesWhatItRefusesAndReadsTheRest) {
             {"far", tensor(storage("ByteStorage", "0"), 11, {2}, {1})},
             {"gone", tensor(storage("ByteStorage", "9"), 0, {2}, {1})},
             {"huge", tensor(storage("ByteStorage", "0"), 0, {2147483647, 2147483647, 2147483647}, {1, 1, 1})},
+            {"many", tensor(storage("ByteStorage", "0"), 0, {2147483647, 2147483647, 3}, {0, 0, 0})},
             {"back", tensor(storage("ByteStorage", "0"), 0, {2}, {-1})},
             {"ranks", tensor(storage("ByteStorage", "0"), 0, {2}, {1, 1})},
             {"q", tensor(storage("QInt8Storage", "0"), 0, {2}, {1})},
@@ -137,7 +138,7 @@ TEST(Pytorch, NamesWhatItRefusesAndReadsTheRest) {
   const Checkpoint model = saved.open();
   std::string bad;
   for (const CheckpointTensor& each : model.tensors()) bad += each.problem ? each.name + " " : "";
-  EXPECT_EQ(bad, "evil array far gone huge back ranks q args ");
+  EXPECT_EQ(bad, "evil array far gone huge many back ranks q args ");
   EXPECT_NE(model.tensors()[0].problem->message().find("os.system"), std::string::npos);
   EXPECT_EQ(text_of(model.contents(2).bytes), "ab");
 }

@@ -204,7 +204,8 @@ void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> t
   int64_t bound = kEmptyArchive;
   for (const NamedTensor& tensor : tensors) {
     const std::span<const std::byte> bytes = checked_content(tensor, "npz: member");
-    const NewMember& member = members.emplace_back(member_name(tensor.spec), npy_head(tensor.spec), bytes);
+    members.push_back({member_name(tensor.spec), npy_head(tensor.spec), bytes});
+    const NewMember& member = members.back();
     // The header before a member has at most 50 bytes and the name (see plan_npz).
     bound += static_cast<int64_t>(member.head.size() + member.bytes.size() + 50 + member.name.size()) +
              directory_bound(member.name);
