@@ -260,11 +260,12 @@ Expression acl(Random& random) {
 
 Expression scales(Random& random) { return {"", "scales:128x4", {random.pick(1, 200), random.pick(1, 9)}}; }
 
-/// mdspan's mappings, chunks, and ExecuTorch's dim_order: texts with numbers that are tags.
+/// mdspan's mappings, chunks, TIFF's tiles, and ExecuTorch's dim_order: texts with numbers that are tags.
 Expression with_numbers(Random& random) {
   const Dims dims = random_dims(random, static_cast<int>(random.pick(1, 5)));
   const std::string number = std::to_string(random.pick(1, 17));
-  switch (random.pick(0, 2)) {
+  switch (random.pick(0, dims.size() == 3 ? 3 : 2)) {
+    case 3: return {"", "tiff:tiles(48,16)" + std::string(random.one_in(2) ? ":planar" : ""), dims};
     case 0: {
       const std::string mapping = random.one_in(2) ? "mdspan:layout_left" : "mdspan:layout_right";
       return {"", random.one_in(2) ? mapping : mapping + "_padded<" + number + ">", dims};

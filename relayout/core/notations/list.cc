@@ -34,6 +34,7 @@ constexpr Notation kNotations[] = {
     {"mdspan", read_mdspan, "mdspan:layout_left_padded<8>"},
     {"zarr", read_chunks, "zarr:chunks(64,32)"},
     {"hdf5", read_chunks, "hdf5:chunks(64,32)"},
+    {"tiff", read_tiff, "tiff:tiles(16,32)"},
     {"acl", read_acl, "acl:OHWIo4"},
     {"scales", read_scales, "scales:128x4"},
 };

@@ -118,6 +118,7 @@ Spelled read_acl(NotationText& text);
 Spelled read_executorch(NotationText& text);
 Spelled read_mdspan(NotationText& text);
 Spelled read_chunks(NotationText& text);
+Spelled read_tiff(NotationText& text);
 Spelled read_scales(NotationText& text);
 
 /// TVM's text in two steps, for those who know the order of the dims: its axes, and the tag that they are where `order`

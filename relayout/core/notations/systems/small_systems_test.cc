@@ -127,6 +127,29 @@ TEST(NamedSystems, Chunks) {
   for (const Case& test : cases) expect_formula(test);
 }
 
+/// Samples of a pixel together, in tiles of 16 rows and 32 columns; planar: sample by sample.
+int64_t tiles(const Dims& dims, const Dims& i) {
+  return Place{{up(dims[0], 16), up(dims[1], 32), 16, 32, dims[2]}, {i[0] / 16, i[1] / 32, i[0] % 16, i[1] % 32, i[2]}}
+      .offset();
+}
+int64_t planar_tiles(const Dims& dims, const Dims& i) {
+  return Place{{dims[2], up(dims[0], 16), up(dims[1], 32), 16, 32}, {i[2], i[0] / 16, i[1] / 32, i[0] % 16, i[1] % 32}}
+      .offset();
+}
+int64_t planar_strips(const Dims& dims, const Dims& i) {
+  return Place{{dims[2], dims[0], dims[1]}, {i[2], i[0], i[1]}}.offset();
+}
+
+TEST(NamedSystems, Tiff) {
+  const std::vector<Dims> images = {{48, 64, 3}, {17, 33, 4}, {5, 70, 1}};
+  const Case cases[] = {{"tiff:tiles(16,32)", images, tiles},
+                        {"tiff:tiles(16,32):planar", images, planar_tiles},
+                        {"tiff:strips", images, row_major},
+                        {"tiff:strips:planar", images, planar_strips}};
+  for (const Case& test : cases) expect_formula(test);
+  EXPECT_EQ(Format::parse("tiff:tiles(16,32)").dim_names(3), "hwc");
+}
+
 TEST(NamedSystems, EveryNameOfSmallSystemsHasACase) {
   std::vector<Case> cases;
   for (const auto& list : {processor_cases(), executorch_cases(), audio_cases()})
@@ -146,6 +169,8 @@ TEST(NamedSystems, RefusalsOfTextsWithNumbers) {
   EXPECT_EQ(refusal("mdspan:layout_left_padded<0>").substr(0, 40), "layout: the padding value is 1 or more\n ");
   EXPECT_EQ(refusal("zarr:chunks(0,4)").substr(0, 44), "layout: the extent of a chunk is 1 or more\n ");
   EXPECT_EQ(refusal("zarr:64,32").substr(0, 29), "layout: chunks are written as");
+  EXPECT_EQ(refusal("tiff:tiles(8,16)").substr(0, 55), "layout: the length of a tile is a multiple of 16 of up ");
+  EXPECT_EQ(refusal("tiff:rows").substr(0, 48), "layout: TIFF's data are tiles(LENGTH,WIDTH), as ");
   EXPECT_EQ(refusal("audio:stereo"),
             "layout: Audio has no such format; there are planar, interleaved\n  audio:stereo\n        ^");
 }
