@@ -1,8 +1,6 @@
 // Swizzle: its limits and its text.
 #include "relayout/core/swizzle.h"
 
-#include <cstdlib>
-
 #include "relayout/core/error.h"
 #include "relayout/core/extents.h"
 
@@ -14,17 +12,24 @@ Swizzle Swizzle::make(int64_t bits, int64_t base, int64_t shift) {
     throw Error(ErrorCode::invalid_argument, "swizzle: Sw<" + value + "> " + why, "swizzle", value, limit);
   };
   const std::string most = std::to_string(kMaxBit);
-  if (bits < 0 || bits > kMaxBit) refuse("has " + std::to_string(bits) + " bits", "0 to " + most);
+  if (bits < 0 || bits > kMaxBit)
+    refuse("has " + std::to_string(bits) + " bits; the first number is 0 to " + most, "0 to " + most);
   if (base < 0 || base > kMaxBit)
-    refuse("begins at bit " + std::to_string(base) + "; the second number is 0 or more", "0 to " + most);
+    refuse("begins at bit " + std::to_string(base) + "; the second number is 0 to " + most, "0 to " + most);
   if (bits == 0) return {};
-  if (shift < -kMaxBit || shift > kMaxBit || std::abs(shift) < bits)
-    refuse(
-        "XORs bits into bits that overlap with them, or lie too far off: the third number is at least the first, or "
-        "at most the first below 0",
-        std::to_string(bits) + " to " + most + " or -" + most + " to -" + std::to_string(bits));
-  if (base + std::abs(shift) + bits > kMaxBit)
-    refuse("reaches bit " + std::to_string(base + std::abs(shift) + bits - 1), "bits below " + most);
+  const int64_t farthest = kMaxBit - base - bits;  // bits below kMaxBit are read
+  const std::string least = std::to_string(bits), limit = std::to_string(farthest);
+  const std::string allowed = least + " to " + limit + " or -" + limit + " to -" + least;
+  if (farthest < bits)
+    refuse("has no bits below bit " + most + " that it could XOR into " + least + " bits from bit " +
+               std::to_string(base) + " on",
+           "bits below " + most);
+  if (shift > -bits && shift < bits)
+    refuse("XORs bits into bits that overlap with them; the third number is " + allowed, allowed);
+  if (shift < -farthest || shift > farthest)
+    refuse("XORs bits that lie too far off, beyond bit " + std::to_string(kMaxBit - 1) + "; the third number is " +
+               allowed,
+           allowed);
   return {static_cast<int>(bits), static_cast<int>(base), static_cast<int>(shift)};
 }
 

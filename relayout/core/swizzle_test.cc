@@ -73,12 +73,17 @@ TEST(Swizzle, IsCuTesFormula) {
 
 TEST(Swizzle, SaysWhatIsAllowed) {
   EXPECT_EQ(error_of([] { Swizzle::make(3, 3, 2); }),
-            "swizzle: Sw<3,3,2> XORs bits into bits that overlap with them, or lie too far off: the third number is at "
-            "least the first, or at most the first below 0");
-  EXPECT_EQ(error_of([] { Swizzle::make(-1, 3, 3); }), "swizzle: Sw<-1,3,3> has -1 bits");
+            "swizzle: Sw<3,3,2> XORs bits into bits that overlap with them; the third number is 3 to 34 or -34 to -3");
+  EXPECT_EQ(error_of([] { Swizzle::make(-1, 3, 3); }), "swizzle: Sw<-1,3,3> has -1 bits; the first number is 0 to 40");
   EXPECT_EQ(error_of([] { Swizzle::make(3, -1, 3); }),
-            "swizzle: Sw<3,-1,3> begins at bit -1; the second number is 0 or more");
-  EXPECT_EQ(error_of([] { Swizzle::make(3, 30, 20); }), "swizzle: Sw<3,30,20> reaches bit 52");
+            "swizzle: Sw<3,-1,3> begins at bit -1; the second number is 0 to 40");
+  EXPECT_EQ(error_of([] { Swizzle::make(3, 30, 20); }),
+            "swizzle: Sw<3,30,20> XORs bits that lie too far off, beyond bit 39; the third number is 3 to 7 or "
+            "-7 to -3");
+  EXPECT_EQ(error_of([] { Swizzle::make(3, 36, 3); }),
+            "swizzle: Sw<3,36,3> has no bits below bit 40 that it could XOR into 3 bits from bit 36 on");
+  EXPECT_NO_THROW(Swizzle::make(3, 30, -7));
+  EXPECT_NO_THROW(Swizzle::make(3, 3, 34));
 }
 
 /// Random digits, tiles and others, with a swizzle that may reach beyond them.
