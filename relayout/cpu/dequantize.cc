@@ -4,14 +4,21 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <numeric>
 
+#include "relayout/core/view.h"
 #include "relayout/cpu/evaluate/worker.h"
 #include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/reorder/slabs.h"
 
 namespace relayout::cpu {
 
-void evaluate(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
-              const Elements& out, const RunOptions& options) {
+namespace {
+
+/// Stores the values as they are computed.
+void evaluate_tiles(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
+                    const Elements& out, const RunOptions& options) {
   struct Work {
     const Job job;
     std::mutex mutex{};
@@ -37,10 +44,85 @@ void evaluate(const ValueExpression& expression, std::span<const ValueField> fie
   if (work.failure) std::rethrow_exception(work.failure);
 }
 
+/// The rows of some values: their fields, as views. A field of one row for all rows keeps it.
+std::vector<ValueField> rows_of(std::span<const ValueField> fields, int64_t rows, int64_t begin, int64_t count) {
+  std::vector<ValueField> out(fields.begin(), fields.end());
+  for (ValueField& field : out) {
+    const int64_t own = field.desc.layout.ndims() == 2 ? field.desc.layout.dim(0) : 0;
+    if (own <= 1 || rows % own != 0) continue;
+    const int64_t group = rows / own;
+    field.desc.layout = narrow(field.desc.layout, 0, begin / group, count / group);
+  }
+  return out;
+}
+
+/// Of how many rows there are multiples where no block and no group of a field is cut.
+int64_t rows_that_are_whole(std::span<const ValueField> fields, const Layout& dst) {
+  int64_t out = dst.plain().block(0);
+  for (const ValueField& field : fields) {
+    const int64_t own = field.desc.layout.ndims() == 2 ? field.desc.layout.dim(0) : 0, all = dst.dim(0);
+    if (own > 1 && all % own == 0) out = std::lcm(out, all / own * field.desc.layout.block(0));
+  }
+  return std::min(out, dst.dim(0));
+}
+
+/// Computes some rows at a time in f32, and reorders them to the destination.
+void evaluate_rows(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
+                   const Elements& out, const Attributes& attributes, const RunOptions& options) {
+  constexpr int64_t kValues = 1 << 20;
+  const Dims& dims = dst.layout.dims();
+  if (dims.size() != 2)
+    throw Error(ErrorCode::invalid_argument, "evaluate: the destination has " + std::to_string(dims.size()) + " dims",
+                "dims", join(dims), "2 dims");
+  (void)make_plan({Layout::contiguous(dims), DType::f32}, dst, attributes);  // what is wrong with all of it
+  check_apart(fields, dst, checked_bytes(out, dst, "evaluate", "destination").data());
+  if (dst.layout.empty()) return;
+  for (const std::string& name : expression.names()) {
+    const auto field = std::ranges::find(fields, name, &ValueField::name);
+    if (field != fields.end()) check_dims(*field, dims);
+  }
+  const int64_t unit = rows_that_are_whole(fields, dst.layout);
+  const int64_t step = std::max<int64_t>(2, unit * std::max<int64_t>(1, kValues / (unit * dims[1])));
+  std::vector<float> values;
+  for (int64_t begin = 0, count = 0; begin < dims[0]; begin += count) {
+    const int64_t rest = dims[0] - begin;
+    // Not one row alone, in which a coefficient for each column would be taken for a code.
+    count = rest <= step + 1 ? rest : step;
+    values.resize(static_cast<std::size_t>(count * dims[1]));
+    const TensorDesc dense(Layout::contiguous({count, dims[1]}), DType::f32);
+    evaluate_tiles(expression, rows_of(fields, dims[0], begin, count), dense, values, options);
+    const Slab slab{{begin, 0}, {count, dims[1]}};
+    reorder(dense, values, slab_view(dst, slab), out, part_of(attributes, dims, slab.offsets, slab.dims), options);
+  }
+}
+
+bool changes_values(const Attributes& attributes) {
+  return attributes.arithmetic() || attributes.padding.kind != Padding::Kind::value ||
+         !(attributes.padding.value == ElementValue());
+}
+
+}  // namespace
+
+void evaluate(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
+              const Elements& out, const Attributes& attributes, const RunOptions& options) {
+  if (stored_as_computed(dst) && !changes_values(attributes))
+    return evaluate_tiles(expression, fields, dst, out, options);
+  evaluate_rows(expression, fields, dst, out, attributes, options);
+}
+
 ValueExpression value_of(const PackedFormat& format) {
   const ValueExpression value = ValueExpression::parse(format.value);
   const bool is_field = std::ranges::find(format.fields, "q", &PackedField::name) != format.fields.end();
   return is_field ? value : value.with("q", ValueExpression::parse(format.code));
+}
+
+std::vector<std::string_view> value_buffers(const PackedFormat& format) {
+  const std::vector<std::string> needed = value_of(format).names();
+  std::vector<std::string_view> out = buffers_of(format);
+  std::erase_if(out, [&](std::string_view buffer) {
+    return std::ranges::none_of(needed, [&](const std::string& name) { return format.field(name).buffer == buffer; });
+  });
+  return out;
 }
 
 std::vector<ValueField> value_fields(const PackedTensor& tensor, std::span<const PackedBuffer> buffers) {
@@ -49,7 +131,8 @@ std::vector<ValueField> value_fields(const PackedTensor& tensor, std::span<const
   for (const std::string& name : value_of(format).names()) {
     const PackedField& field = format.field(name);
     const auto buffer = std::ranges::find_if(buffers, [&](const PackedBuffer& each) {
-      return each.first == field.buffer ||
+      const std::vector<std::string_view> names = names_of_buffer(format, field.buffer);
+      return std::ranges::find(names, each.first) != names.end() ||
              (each.first.empty() && buffers.size() == 1 && buffers_of(format).size() == 1);
     });
     if (buffer == buffers.end())
@@ -67,14 +150,14 @@ std::vector<ValueField> value_fields(const PackedTensor& tensor, std::span<const
 }
 
 void dequantize(const PackedTensor& tensor, std::span<const PackedBuffer> buffers, const TensorDesc& dst,
-                const Elements& out, const RunOptions& options) {
+                const Elements& out, const Attributes& attributes, const RunOptions& options) {
   const std::vector<ValueField> fields = value_fields(tensor, buffers);
   if (!(dst.layout.dims() == tensor.values))
     throw Error(ErrorCode::invalid_argument,
                 "dequantize: the destination has dims " + join(dst.layout.dims()) + ", and the packed matrix " +
                     join(tensor.values),
                 "dims", join(dst.layout.dims()), join(tensor.values));
-  evaluate(value_of(packed_format(tensor.format)), fields, dst, out, options);
+  evaluate(value_of(packed_format(tensor.format)), fields, dst, out, attributes, options);
 }
 
 }  // namespace relayout::cpu

@@ -11,6 +11,9 @@
 // to the destination's type. A NaN becomes the positive quiet one. Results are bit-equal on every instruction set and
 // number of threads.
 //
+// A destination in f32, f16, bf16, f8_e5m2 or f8_e4m3 takes the values as they are computed. One of another type, with
+// a swizzle or with attributes takes them by a reorder of some rows at a time, which costs a pass through the cache.
+//
 // Tiles of some thousand codes are brought into row-major order by a plan of their own, a byte each; one kernel then
 // converts them with the coefficients of their groups, straight into the destination where its rows are dense.
 #pragma once
@@ -24,16 +27,17 @@
 #include "relayout/core/record/value.h"
 #include "relayout/cpu/evaluate/value_field.h"
 #include "relayout/cpu/threads.h"
+#include "relayout/reorder/attributes.h"
 
 namespace relayout::cpu {
 
 /// Writes the value of every index of `dst`. Fields have two dims, as the destination: its own dims, for codes, or dims
-/// that divide these. Errors: invalid_argument (a field that is missing, has other dims, or is a code of more than 8
-/// bits unless it alone is the code; a destination that is no f32, f16, bf16 or 8-bit floating type), unsupported (an
-/// expression that is not affine in its codes), buffer_too_small, not_injective, overlap (a buffer that shares memory
-/// with the destination).
+/// that divide these. `attributes` are those of a reorder from these values, in f32, to the destination. Errors:
+/// invalid_argument (a field that is missing, has other dims, or is a code of more than 8 bits unless it alone is the
+/// code; attributes that do not fit), unsupported (an expression that is not affine in its codes), buffer_too_small,
+/// not_injective, overlap (a buffer that shares memory with the destination).
 void evaluate(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
-              const Elements& out, const RunOptions& options = {});
+              const Elements& out, const Attributes& attributes = {}, const RunOptions& options = {});
 
 /// A matrix of a packed format.
 struct PackedTensor {
@@ -49,11 +53,13 @@ using PackedBuffer = std::pair<std::string, ConstElements>;
 /// The fields of a packed matrix that its value needs, with their places in the buffers. Errors: those of
 /// packed_format() and field_dims(), invalid_argument for a buffer that is missing or a name that is none's.
 std::vector<ValueField> value_fields(const PackedTensor& tensor, std::span<const PackedBuffer> buffers);
+/// The buffers that these fields lie in, in the format's order.
+std::vector<std::string_view> value_buffers(const PackedFormat& format);
 /// The formula of a packed format's values over its fields, with its planes in the place of the code.
 ValueExpression value_of(const PackedFormat& format);
 
 /// evaluate() of a packed matrix. `dst` has its dims. Errors: those of both functions above and of evaluate().
 void dequantize(const PackedTensor& tensor, std::span<const PackedBuffer> buffers, const TensorDesc& dst,
-                const Elements& out, const RunOptions& options = {});
+                const Elements& out, const Attributes& attributes = {}, const RunOptions& options = {});
 
 }  // namespace relayout::cpu

@@ -12,6 +12,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "relayout/cpu/dequantize.h"
@@ -20,6 +21,11 @@ namespace relayout::cpu {
 
 /// A buffer of the destination, by its name in buffers_of(); the only one may have an empty name.
 using PackedTarget = std::pair<std::string, Elements>;
+
+/// The same matrix in another format, as repack() takes it for its destination: its dims in that format's order, and
+/// groups of `group` values or, where this is 0 and the format leaves its groups open, those of `from`. Error
+/// {invalid_argument} for groups where the format's own are fixed.
+PackedTensor packed_as(const PackedTensor& from, std::string_view format, int64_t group = 0);
 
 struct RepackOptions {
   /// Where the formats' grids differ, round values to the destination's.

@@ -13,7 +13,8 @@ namespace {
 constexpr PackedField kAwqFields[] = {{"q", DType::u4, {1, 1}, "|(2,4)(4,1)", 0, 0, "qweight"},
                                       {"z", DType::u4, {0, 1}, "|(2,4)(4,1)", 0, 0, "qzeros"},
                                       {"s", DType::f16, {0, 1}, "|", 0, 0, "scales"}};
-constexpr PackedFormat kAwqFormats[] = {{"awq", "kn", 0, kAwqFields, "q", "s * (q - z)", "q", 128}};
+constexpr PackedStorage kAwqStorage[] = {{"qweight", DType::s32}, {"qzeros", DType::s32}};
+constexpr PackedFormat kAwqFormats[] = {{"awq", "kn", 0, kAwqFields, "q", "s * (q - z)", "q", 128, kAwqStorage}};
 
 }  // namespace
 

@@ -2,7 +2,9 @@
 //
 // Nibbles, pairs of bits and single bits count from the least significant end of a byte. In q4_0 value i of a block is
 // in the low nibble of byte i of q for i < 16, and in the high nibble of byte i - 16 for the others. The K types have a
-// scale and a minimum for each 32 or 16 values, whose 6 bits lie in two planes.
+// scale and a minimum for each 32 or 16 values, whose 6 bits lie in two planes. The e of mxfp4 is a power of two, and
+// its 255 is a NaN here, as in OCP's format; ggml itself computes 2^128 of it. The
+// d of nvfp4 are not negative, and the NaN 127 among them is 0 in ggml.
 //
 // Source: ggml's block structs and dequantize_row_* functions; PyPI's package gguf (quants.py) reads the same bytes.
 #include "relayout/core/packed/packed.h"
@@ -58,6 +60,14 @@ constexpr PackedField kQ6_K[] = {{"ql", DType::u4, {1, 1}, "|(64,2)(2,1)(2,128)"
                                  {"sc", DType::s8, {1, 16}, "|(16,1)", 192},
                                  {"d", DType::f16, {1, 256}, "|", 104}};
 
+constexpr PackedField kTq2_0[] = {{"q", DType::u2, {1, 1}, "|(32,4)(4,1)(2,128)"},
+                                  {"d", DType::f16, {1, 256}, "|", 32}};
+constexpr PackedField kMxfp4Blocks[] = {{"e", DType::f8_e8m0, {1, 32}},
+                                        {"q", DType::f4_e2m1, {1, 1}, "|(16,2)(2,1)", 2}};
+
+constexpr PackedField kNvfp4Blocks[] = {{"d", DType::f8_e4m3, {1, 16}, "|(4,1)"},
+                                        {"q", DType::f4_e2m1, {1, 1}, "|(8,2)(2,1)(4,16)", 8}};
+
 constexpr std::string_view kMinValue = "d*(sc_lo + sc_hi<<4)*q - dmin*(m_lo + m_hi<<4)";
 
 constexpr PackedFormat kGgmlFormats[] = {
@@ -72,6 +82,9 @@ constexpr PackedFormat kGgmlFormats[] = {
     {"ggml:q5_K", "nk", 176, kQ5_K, "ql + qh<<4", kMinValue},
     {"ggml:q6_K", "nk", 210, kQ6_K, "ql + qh<<4", "d*sc*(q - 32)"},
     {"ggml:q8_K", "nk", 292, kQ8_K, "q", "d * q"},
+    {"ggml:tq2_0", "nk", 66, kTq2_0, "q", "d * (q - 1)"},
+    {"ggml:mxfp4", "nk", 17, kMxfp4Blocks, "q", "e * q"},
+    {"ggml:nvfp4", "nk", 36, kNvfp4Blocks, "q", "d * q"},
 };
 
 constexpr std::string_view kGgmlCodebook = "its bits are indices into a codebook, and no layout places its values";

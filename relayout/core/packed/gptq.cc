@@ -16,8 +16,10 @@ namespace {
 constexpr PackedField kGptqFields[] = {{"q", DType::u4, {1, 1}, "(8,1)|", 0, 0, "qweight"},
                                        {"z", DType::u4, {0, 1}, "|", 0, 0, "qzeros"},
                                        {"s", DType::f16, {0, 1}, "|", 0, 0, "scales"}};
-constexpr PackedFormat kGptqFormats[] = {{"gptq", "kn", 0, kGptqFields, "q", "s * (q - (z + 1))", "q", 128},
-                                         {"gptq:v2", "kn", 0, kGptqFields, "q", "s * (q - z)", "q", 128}};
+constexpr PackedStorage kGptqStorage[] = {{"qweight", DType::s32}, {"qzeros", DType::s32}};
+constexpr PackedFormat kGptqFormats[] = {
+    {"gptq", "kn", 0, kGptqFields, "q", "s * (q - (z + 1))", "q", 128, kGptqStorage},
+    {"gptq:v2", "kn", 0, kGptqFields, "q", "s * (q - z)", "q", 128, kGptqStorage}};
 
 }  // namespace
 

@@ -47,7 +47,8 @@ bool is_word(char ch) {
 
 std::span<const PackedSystem> packed_systems() {
   static const PackedSystem kSystems[] = {packed::ggml(),   packed::gptq(), packed::awq(),
-                                          packed::marlin(), packed::mlx(),  packed::compressed_tensors(), packed::mx()};
+                                          packed::marlin(), packed::mlx(),  packed::compressed_tensors(),
+                                          packed::mx()};
   return kSystems;
 }
 
@@ -118,10 +119,14 @@ int64_t PackedItem::block(int dim) const {
   return out;
 }
 
-PackedItem item_of(const PackedFormat& format, const PackedField& field) {
+PackedItem item_of(const PackedFormat& format, const PackedField& field, const Dims& dims) {
   PackedItem out;
-  const std::size_t bar = field.digits.find('|');
-  out.digits = {digits_of(field.digits.substr(0, bar)), digits_of(field.digits.substr(bar + 1))};
+  bool whole = false;
+  for (int d = 0; d < dims.size(); ++d)
+    whole = whole || (field.group[static_cast<std::size_t>(d)] == 0 && dims[d] == 1);
+  const std::string_view digits = whole && !field.whole_digits.empty() ? field.whole_digits : field.digits;
+  const std::size_t bar = digits.find('|');
+  out.digits = {digits_of(digits.substr(0, bar)), digits_of(digits.substr(bar + 1))};
   out.elements = field.item;
   if (out.elements == 0) out.elements = out.block(0) * out.block(1);
   if (format.one_buffer()) out.elements = format.block_bytes * 8 / bits(field.dtype);
@@ -130,7 +135,7 @@ PackedItem item_of(const PackedFormat& format, const PackedField& field) {
 
 Layout field_layout(const PackedFormat& format, const PackedField& field, const Dims& dims, int64_t begin) {
   check_rank(format, dims);
-  PackedItem item = item_of(format, field);
+  PackedItem item = item_of(format, field, dims);
   for (int d = 0; d < 2; ++d) {
     if (dims[d] % item.block(d) != 0) no_multiple(format, field, d, dims[d], item.block(d), "its blocks");
   }
@@ -179,6 +184,50 @@ std::vector<std::string_view> buffers_of(const PackedFormat& format) {
   for (const PackedField& field : format.fields) {
     if (std::ranges::find(out, field.buffer) == out.end()) out.push_back(field.buffer);
   }
+  return out;
+}
+
+namespace {
+
+const PackedStorage& storage_of(const PackedFormat& format, std::string_view buffer) {
+  static constexpr PackedStorage kPlain{};
+  const auto found = std::ranges::find(format.storage, buffer, &PackedStorage::buffer);
+  return found == format.storage.end() ? kPlain : *found;
+}
+
+}  // namespace
+
+std::vector<std::string_view> names_of_buffer(const PackedFormat& format, std::string_view buffer) {
+  std::vector<std::string_view> out{buffer};
+  std::string_view rest = storage_of(format, buffer).aliases;
+  while (!rest.empty()) {
+    const std::size_t space = std::min(rest.find(' '), rest.size());
+    out.push_back(rest.substr(0, space));
+    rest.remove_prefix(std::min(space + 1, rest.size()));
+  }
+  return out;
+}
+
+PackedArray packed_array(const PackedFormat& format, const Dims& values, std::string_view buffer, int64_t group) {
+  const Record record = packed_record(format, values, buffer, group);
+  if (format.one_buffer()) return {DType::u8, {values[0], values[0] == 0 ? 0 : record.bytes() / values[0]}};
+  const PackedField& first = format.field(record.fields()[0].name);
+  const PackedStorage& storage = storage_of(format, buffer);
+  const DType dtype = storage.dtype.value_or(first.dtype);
+  if (first.group == std::array{kAllValues, kAllValues}) return {dtype, {}};
+  const Dims& dims = record.fields()[0].layout.dims();
+  if (dtype == first.dtype) return {dtype, dims};
+  // A row of items is a row of the array.
+  const PackedItem item = item_of(format, first, dims);
+  const int64_t bits_of_row = dims[1] / item.block(1) * item.elements * bits(first.dtype);
+  if (bits_of_row % bits(dtype) != 0)
+    throw Error(ErrorCode::invalid_argument,
+                std::string(format.name) + ": a row of " + std::string(buffer) + " has " + std::to_string(bits_of_row) +
+                    " bits with dims " + join(values) + ", and its elements are " + std::string(name(dtype)),
+                "dims", join(values), "rows of whole elements of " + std::string(name(dtype)));
+  PackedArray out{dtype, {dims[0] / item.block(0), bits_of_row / bits(dtype)}};
+  if (storage.piece == 0) return out;
+  out.shape = {out.shape[0], out.shape[1] / storage.piece, storage.piece};
   return out;
 }
 

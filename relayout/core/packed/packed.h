@@ -43,8 +43,21 @@ struct PackedField {
   int64_t item = 0;
   /// The tensor of a checkpoint that holds the field, where fields have buffers of their own; several may share one.
   std::string_view buffer = "";
+  /// The digits where one group of the caller's is all of its dim, if they are others.
+  std::string_view whole_digits = "";
 };
 inline constexpr int64_t kAllValues = INT64_MAX;
+
+/// How checkpoints store the tensor of a buffer, where the field's own type and the buffer's name do not say it.
+struct PackedStorage {
+  std::string_view buffer;
+  /// The type of its elements, such as words of 32 bits; nothing: the first field's.
+  std::optional<DType> dtype{};
+  /// Other names that it has in checkpoints, with spaces between. They are read, and `buffer` is written.
+  std::string_view aliases = "";
+  /// So many elements of a row are a dim of their own; 0: rows are not divided.
+  int64_t piece = 0;
+};
 
 struct PackedFormat {
   std::string_view name;  // "ggml:q4_0"
@@ -59,6 +72,9 @@ struct PackedFormat {
   std::string_view alone = "";
   /// Values of a group where the caller says nothing, for formats with fields of group 0.
   int64_t group = 0;
+  std::span<const PackedStorage> storage = {};
+  /// A tensor of checkpoints that holds the dims of the values, as s64; "" where there is none.
+  std::string_view dims_buffer = "";
 
   bool one_buffer() const { return block_bytes > 0; }
   /// Error{invalid_argument} lists the fields.
@@ -94,7 +110,8 @@ struct PackedItem {
   int64_t elements = 1;
   int64_t block(int dim) const;
 };
-PackedItem item_of(const PackedFormat& format, const PackedField& field);
+/// `dims` are the field's own; without them the digits are those of several groups.
+PackedItem item_of(const PackedFormat& format, const PackedField& field, const Dims& dims = {});
 
 /// The field's layout for its own dims (values divided by the group). Error{invalid_argument} where a block does not
 /// divide its dim; overflow. `begin` elements lie before the format's first byte.
@@ -108,6 +125,17 @@ Dims field_dims(const PackedFormat& format, const PackedField& field, const Dims
 Record packed_record(const PackedFormat& format, const Dims& values, std::string_view buffer = {}, int64_t group = 0);
 /// The names of the buffers, in the order of the fields; one empty name where all fields share one.
 std::vector<std::string_view> buffers_of(const PackedFormat& format);
+/// The names that checkpoints have for a buffer; the first is the buffer's own.
+std::vector<std::string_view> names_of_buffer(const PackedFormat& format, std::string_view buffer);
+
+/// The array that a checkpoint has for a buffer: its type and its shape, outermost axis first. Blocks of one buffer are
+/// rows of bytes. Errors: those of packed_record(); invalid_argument where a row is no whole number of elements.
+struct PackedArray {
+  DType dtype;
+  Dims shape;
+};
+PackedArray packed_array(const PackedFormat& format, const Dims& values, std::string_view buffer = {},
+                         int64_t group = 0);
 
 namespace packed {
 

@@ -103,7 +103,8 @@ TEST(Packed, MarlinIsItsPackingLoop) {
 TEST(Packed, MarlinsScalesArePermutedByColumns) {
   constexpr int64_t kN = 128;
   const Layout grouped = Format::parse("marlin.s").bind({2, kN});
-  const Layout channel = Format::parse("marlin.channel").bind({1, kN});
+  const Layout channel = Format::parse("marlin:channel.s").bind({1, kN});
+  EXPECT_EQ(Format::parse("marlin.s").bind({1, kN}), channel);  // a group of all rows
   int64_t at = 0;
   for (int64_t n0 = 0; n0 < kN; n0 += 64)
     for (int64_t i = 0; i < 8; ++i)
@@ -155,11 +156,63 @@ TEST(Packed, EveryFormatOfOneBufferFillsIt) {
         EXPECT_EQ(Format::parse(std::string(format.name) + "." + std::string(field.name)).element_type(), field.dtype);
       }
       if (!format.one_buffer()) continue;
-      const Dims scales = field_dims(format, format.field("d"), {512, 512});
-      EXPECT_EQ(RecordFormat::parse(format.name).bind({512, 512}).bytes(), scales[0] * scales[1] * format.block_bytes);
+      const std::string_view scale = format.name == "ggml:mxfp4" ? "e" : "d";
+      const Dims scales = field_dims(format, format.field(scale), {512, 512});
+      const int64_t blocks = scales[0] * scales[1] / item_of(format, format.field(scale)).block(1);
+      EXPECT_EQ(RecordFormat::parse(format.name).bind({512, 512}).bytes(), blocks * format.block_bytes);
     }
   }
   EXPECT_GT(formats, 8);
+}
+
+/// "s32 16,128", as the loader of the format's system declares its tensor for weights of K = 256 and N = 128.
+std::string array_text(const std::string& format, const std::string& buffer, const Dims& values, int64_t group) {
+  const PackedArray array = packed_array(packed_format(format), values, buffer, group);
+  return std::string(name(array.dtype)) + " " + join(array.shape);
+}
+
+TEST(Packed, ArraysOfCheckpointsAreThoseOfEachLoader) {
+  const Dims kn{256, 128}, nk{128, 256};
+  for (const std::string gptq : {"gptq", "gptq:v2"}) {
+    EXPECT_EQ(array_text(gptq, "qweight", kn, 64), "s32 32,128");
+    EXPECT_EQ(array_text(gptq, "qzeros", kn, 64), "s32 4,16");
+    EXPECT_EQ(array_text(gptq, "scales", kn, 64), "f16 4,128");
+  }
+  EXPECT_EQ(array_text("awq", "qweight", kn, 64), "s32 256,16");
+  EXPECT_EQ(array_text("awq", "qzeros", kn, 64), "s32 4,16");
+  EXPECT_EQ(array_text("awq", "scales", kn, 64), "f16 4,128");
+  EXPECT_EQ(array_text("marlin", "B", kn, 64), "s32 16,256");
+  EXPECT_EQ(array_text("marlin", "s", kn, 64), "f16 4,128");
+  EXPECT_EQ(array_text("marlin", "s", kn, 256), "f16 1,128");
+  EXPECT_EQ(array_text("marlin:channel", "s", kn, 0), "f16 1,128");
+  const std::string ct = "compressed-tensors:pack-quantized:asymmetric";
+  EXPECT_EQ(array_text(ct, "weight_packed", nk, 64), "s32 128,32");
+  EXPECT_EQ(array_text(ct, "weight_zero_point", nk, 64), "s32 16,4");
+  EXPECT_EQ(array_text(ct, "weight_scale", nk, 64), "bf16 128,4");
+  for (const int width : {2, 3, 4, 6, 8}) {
+    const std::string mlx = "mlx:affine:" + std::to_string(width);
+    EXPECT_EQ(array_text(mlx, "weight", nk, 64), "u32 128," + std::to_string(256 * width / 32));
+    EXPECT_EQ(array_text(mlx, "scales", nk, 64), "f16 128,4");
+  }
+  EXPECT_EQ(array_text("mxfp4", "blocks", nk, 0), "u8 128,8,16");
+  EXPECT_EQ(array_text("mxfp4", "scales", nk, 0), "u8 128,8");
+  EXPECT_EQ(array_text("nvfp4", "weight", nk, 0), "u8 128,128");
+  EXPECT_EQ(array_text("nvfp4", "weight_scale", nk, 0), "f8_e4m3 128,16");
+  EXPECT_EQ(array_text("nvfp4", "weight_scale_2", nk, 0), "f32 ");
+  EXPECT_EQ(array_text("ggml:q4_0", "", nk, 0), "u8 128,144");
+  EXPECT_THROW(array_text("gptq", "qzeros", {128, 4}, 0), Error);  // half a word
+}
+
+TEST(Packed, BuffersHaveTheNamesThatCheckpointsHave) {
+  const auto names = [](const std::string& format, const std::string& buffer) {
+    std::string out;
+    for (const std::string_view name : names_of_buffer(packed_format(format), buffer)) out += std::string(name) + " ";
+    return out;
+  };
+  EXPECT_EQ(names("gptq", "qweight"), "qweight ");
+  EXPECT_EQ(names("marlin", "B"), "B qweight ");
+  EXPECT_EQ(names("marlin:channel", "s"), "s scales ");
+  EXPECT_EQ(names("mxfp4", "blocks"), "blocks weight_packed weight ");
 }
 
 TEST(Packed, RefusesWhatIsNoFieldAndSaysWhatThereIs) {

@@ -52,12 +52,9 @@ void plan_tiles(Job& job) {
 /// The dims' groups of a field; they divide the values' dims.
 Leaf leaf_of(const ValueField& field, const TensorDesc& dst) {
   Leaf leaf{.field = &field, .bytes = nullptr, .group = {}, .extent = {}, .tile_type = DType::f32};
+  check_dims(field, dst.layout.dims());
   for (int d = 0; d < 2; ++d) {
-    const int64_t own = field.desc.layout.ndims() == 2 ? field.desc.layout.dim(d) : 0, all = dst.layout.dim(d);
-    if (own < 1 || all % own != 0)
-      refuse("field " + escaped(field.name) + " has dims " + join(field.desc.layout.dims()) +
-                 ", which do not divide those of the values, " + join(dst.layout.dims()),
-             escaped(field.name), join(field.desc.layout.dims()), "dims that divide " + join(dst.layout.dims()));
+    const int64_t own = field.desc.layout.dim(d), all = dst.layout.dim(d);
     leaf.group[static_cast<std::size_t>(d)] = all / own;
     leaf.extent[static_cast<std::size_t>(d)] = all;
   }
@@ -114,13 +111,33 @@ void add_leaves(Job& job, std::span<const ValueField> fields) {
 
 }  // namespace
 
+bool stored_as_computed(const TensorDesc& dst) {
+  const DType types[] = {DType::f32, DType::f16, DType::bf16, DType::f8_e5m2, DType::f8_e4m3};
+  return std::ranges::find(types, dst.dtype) != std::end(types) && !dst.layout.swizzled();
+}
+
+void check_dims(const ValueField& field, const Dims& values) {
+  const Dims& own = field.desc.layout.dims();
+  bool divides = own.size() == 2;
+  for (int d = 0; divides && d < 2; ++d) divides = own[d] > 0 && values[d] % own[d] == 0;
+  if (!divides)
+    refuse("field " + escaped(field.name) + " has dims " + join(own) + ", which do not divide those of the values, " +
+               join(values),
+           escaped(field.name), join(own), "dims that divide " + join(values));
+}
+
+void check_apart(std::span<const ValueField> fields, const TensorDesc& dst, const std::byte* out) {
+  const std::byte* end = out + dst.span_bytes();
+  for (const ValueField& field : fields) {
+    const std::byte* begin = field.buffer.bytes().data();
+    if (begin < end && out < begin + field.desc.span_bytes())
+      throw Error(ErrorCode::overlap, "evaluate: field " + escaped(field.name) + " and the destination share memory",
+                  escaped(field.name), {}, "buffers of their own");
+  }
+}
+
 Job make_job(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
              const Elements& out) {
-  const DType types[] = {DType::f32, DType::f16, DType::bf16, DType::f8_e5m2, DType::f8_e4m3};
-  if (std::ranges::find(types, dst.dtype) == std::end(types))
-    refuse("values are computed in f32 and cannot be stored as " + std::string(name(dst.dtype)), "dtype",
-           std::string(name(dst.dtype)), "f32, f16, bf16, f8_e5m2 or f8_e4m3");
-  require_plain(dst.layout, "evaluate: the destination");
   if (dst.layout.ndims() != 2)
     refuse("the destination has " + std::to_string(dst.layout.ndims()) + " dims", "dims", join(dst.layout.dims()),
            "2 dims");
@@ -133,13 +150,7 @@ Job make_job(const ValueExpression& expression, std::span<const ValueField> fiel
   job.streams = make_plan({Layout::contiguous(dst.layout.dims()), DType::f32}, dst).streams();
   if (dst.layout.empty()) return job;
   add_leaves(job, fields);
-  const std::byte* end = job.out + dst.span_bytes();
-  for (const Leaf& leaf : job.leaves) {
-    if (leaf.bytes < end && job.out < leaf.bytes + leaf.field->desc.span_bytes())
-      throw Error(ErrorCode::overlap,
-                  "evaluate: field " + escaped(leaf.field->name) + " and the destination share memory",
-                  escaped(leaf.field->name), {}, "buffers of their own");
-  }
+  check_apart(fields, dst, job.out);
   job.dense_rows = dst.layout.digits(1).size() == 1 && dst.layout.outer_stride(1) == 1 && dst.layout.block(0) == 1;
   plan_tiles(job);
   return job;

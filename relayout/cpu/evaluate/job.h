@@ -54,6 +54,13 @@ struct Job {
   }
 };
 
+/// Whether values are stored in the destination as they are computed, which make_job() asks of it.
+bool stored_as_computed(const TensorDesc& dst);
+/// Error{invalid_argument} where the dims of a field do not divide those of the values.
+void check_dims(const ValueField& field, const Dims& values);
+/// Error{overlap} where a field shares memory with the destination.
+void check_apart(std::span<const ValueField> fields, const TensorDesc& dst, const std::byte* out);
+
 /// Checks the fields and the destination, and cuts the values into tiles. Errors: those of evaluate(). The fields must
 /// live as long as the job.
 Job make_job(const ValueExpression& expression, std::span<const ValueField> fields, const TensorDesc& dst,
