@@ -81,6 +81,7 @@
 #include "relayout/interop/mdspan.h"
 #include "relayout/interop/names_elsewhere.h"
 #include "relayout/interop/numpy.h"
+#include "relayout/interop/numpy_bytes.h"
 #include "relayout/interop/numpy_record.h"
 #include "relayout/interop/onednn.h"
 #include "relayout/interop/onednn_verbose.h"

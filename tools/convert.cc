@@ -6,52 +6,23 @@
 
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
-#include "tools/convert_opencl.h"
-#include "tools/explain_option.h"
+#include "tools/convert_options.h"
 #include "tools/interrupt.h"
 #include "tools/output.h"
+#include "tools/packed_files.h"
 #include "tools/progress.h"
-#include "tools/record_conversion.h"
 #include "tools/slabs.h"
-#include "tools/tensor_input.h"
-#include "tools/tune_option.h"
-#include "tools/values.h"
 
 namespace relayout::tools {
 namespace {
 
-struct ConvertOptions {
-  std::string input, output, to;
-  std::optional<std::string> from, dims, to_dims, dtype, to_dtype;
-  ValueOptions values;
-  RawOptions raw;
-  std::string tensor;
-  std::optional<std::string> max_memory;
-  TuneFlag tune;
-  ViaOptions via;
-  std::string field;
-  int threads = 0;
-  bool force = false, dequantize = false, repack = false, requantise = false;
-  std::optional<int64_t> group;
-  ExplainFlag explain;
-};
-
-RecordConversion record_options(const ConvertOptions& o) {
-  return {o.input, o.output,  o.to,    o.from,       o.dims,   o.to_dtype,   o.field, o.tensor,
-          o.raw,   o.threads, o.force, o.dequantize, o.repack, o.requantise, o.group};
-}
-
-/// A conversion of whole records, or of the values of a packed format, which has no flags for how it is done.
-int run_record_conversion(const ConvertOptions& options, bool json) {
-  const bool others = options.max_memory || !options.tune.empty() || options.via.opencl() || options.to_dims ||
-                      options.dtype || options.values.scale || options.values.padding != "zero";
-  if (others)
-    usage_error(
-        "records and values of packed formats are converted without --dtype, --to-dims, --scale, --pad, --tune, "
-        "--via and --max-memory",
-        "--to");
+/// A conversion of whole records, of the values of a packed format or to another one.
+int run_record_conversion(const ConvertOptions& options, Conversion conversion, bool json) {
   check_output_path(options.output);
-  const Json done = convert_record(record_options(options));
+  const RecordConversion record = record_options(options);
+  const Json done = conversion == Conversion::record   ? move_fields(record)
+                    : conversion == Conversion::values ? compute_values(record)
+                                                       : repack(record);
   const bool says = !options.explain.empty() || options.requantise;
   const std::string text = json ? json_text(done) : says ? done.dump() + "\n" : "";
   is_stdout(options.output) ? write_stderr(text) : write_stdout(text);
@@ -131,7 +102,13 @@ Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_opt
       .desc = dst, .bytes = writer.bytes(), .mapped = writer.mapped(), .gates = to.gates};
   const SlabGrid grid = slabs_for(input_options, source, destination);
   const int64_t parts = grid.count();
-  if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1) {
+  if (!options.tune.empty() && (parts > 1 || input.swap_item_bytes > 1))
+    usage_error(fmt::format("--tune: {}, and no plan is timed for that; leave --tune{} out",
+                            parts > 1 ? fmt::format("the tensor is converted in {} parts", parts)
+                                      : "the bytes of the input's elements are turned round",
+                            parts > 1 ? " or --max-memory" : ""),
+                "--tune");
+  if (!options.tune.empty()) {
     plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
   } else {
     Progress progress("converting");
@@ -166,16 +143,6 @@ Json summary(const ConvertOptions& options, const TensorInput& input, const Dest
   return out;
 }
 
-/// --tensor names the tensor in the input and in the output. Where the input has no names, it names the output alone.
-void check_tensor_name(const ConvertOptions& options, const TensorInput& input) {
-  if (options.tensor.empty() || input.named) return;
-  const std::optional<FileFormat> format = format_of_path(options.output);
-  if (format && has_names(*format)) return;
-  usage_error(fmt::format("--tensor {}: neither {} nor {} can hold names of tensors", escaped(options.tensor),
-                          escaped(options.input), escaped(options.output)),
-              "--tensor", escaped(options.tensor));
-}
-
 InputOptions input_options_of(const ConvertOptions& options, int64_t max_memory) {
   return {.path = options.input,
           .tensor = options.tensor,
@@ -191,10 +158,12 @@ InputOptions input_options_of(const ConvertOptions& options, int64_t max_memory)
 int run_convert(const ConvertOptions& options, bool json) {
   const auto start = std::chrono::steady_clock::now();
   require_isa();
-  if (converts_record(record_options(options))) return run_record_conversion(options, json);
-  const int64_t max_memory = max_memory_argument(options.max_memory);
   check_explain(options.explain);
   check_via(options.via);
+  const Conversion conversion = conversion_of(options);
+  if (conversion != Conversion::tensor && conversion != Conversion::field)
+    return run_record_conversion(options, conversion, json);
+  const int64_t max_memory = max_memory_argument(options.max_memory);
   if (options.via.opencl()) {
     refuse_on_device(options.max_memory.has_value(), "--max-memory");
     refuse_on_device(!options.tune.empty(), "--tune");
@@ -203,9 +172,11 @@ int run_convert(const ConvertOptions& options, bool json) {
   const Format to_format = layout_argument(options.to);
 
   const InputOptions input_options = input_options_of(options, max_memory);
-  const TensorInput input = options.field.empty() ? open_tensor(input_options) : open_field(record_options(options));
-  check_tensor_name(options, input);
+  const TensorInput input =
+      conversion == Conversion::tensor ? open_tensor(input_options) : open_field(record_options(options));
+  check_output_name(options.tensor, input.named, options.input, options.output);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
+  check_codes(options.to, dst_dtype);
   const Destination to = destination_of(options, to_format, input.desc.layout.dims());
   const TensorDesc dst = tensor_of(to, dst_dtype);
   const Attributes attributes = from_command_line([&] {

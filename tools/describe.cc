@@ -9,12 +9,14 @@
 #include "tools/common.h"
 #include "tools/describe_as.h"
 #include "tools/describe_picture.h"
+#include "tools/record_argument.h"
 
 namespace relayout::tools {
 namespace {
 
 struct DescribeOptions {
-  std::string layout, dtype = "f32";
+  std::string layout;
+  std::optional<std::string> dtype;
   std::optional<std::string> dims, names, as;
 };
 
@@ -107,7 +109,7 @@ Bound bind(const DescribeOptions& options) {
                             counted(dims.size(), "letter")),
                 "--names", escaped(*options.names), std::to_string(dims.size()));
   }
-  const DType dtype = dtype_argument(options.dtype);
+  const DType dtype = options.dtype ? dtype_argument(*options.dtype) : DType::f32;
   return {format, dims, from_command_line([&] { return bind_tensor(format, dims, dtype); })};
 }
 
@@ -352,6 +354,10 @@ std::string description_text(const Description& about) {
 }
 
 int run_describe(const DescribeOptions& options, bool json) {
+  if (is_record(options.layout)) {
+    const char* flag = options.dtype ? "--dtype" : options.names ? "--names" : options.as ? "--as" : "";
+    return describe_record(options.layout, options.dims, flag, json);
+  }
   const Bound given = bind(options);
   // Before all that describe() looks for, some of which takes long for contrived strides.
   if (options.as) return describe_as(given.desc, given.format.dim_names(given.desc.layout.ndims()), *options.as, json);

@@ -13,61 +13,87 @@ namespace relayout::tools {
 namespace {
 
 const PackedFormat& packed_argument(const std::string& text, const char* flag) {
-  if (const PackedFormat* found = find_packed(text)) return *found;
   try {
     return packed_format(text);
   } catch (const Error& error) {
-    usage_error(fmt::format("{}: {}", flag, error.message()), flag, escaped(text));
+    throw Failure(exit_code(error, kUsage), Error(error.code(), fmt::format("{}: {}", flag, error.message()), flag,
+                                                  escaped(text), error.limit()));
   }
+}
+
+/// What stands before the name of a buffer: --tensor with a point behind it, unless it ends in one or in '_'.
+std::string prefix_of(const RecordConversion& options) {
+  const std::string& tensor = options.tensor;
+  return tensor.empty() || tensor.ends_with('.') || tensor.ends_with('_') ? tensor : tensor + ".";
 }
 
 std::string tensor_name(const RecordConversion& options, std::string_view buffer) {
-  return options.tensor.empty() ? std::string(buffer) : options.tensor + "." + std::string(buffer);
+  return prefix_of(options) + std::string(buffer);
 }
 
-/// What a tensor of a format is called in a file, and the array that it is: rows of items.
-TensorSpec spec_of_buffer(const RecordConversion& options, const PackedFormat& format, const cpu::PackedTensor& tensor,
-                          std::string_view name, const Record& record) {
-  TensorSpec spec{.name = name.empty() ? options.tensor : tensor_name(options, name), .dtype = DType::u8};
-  const Field& first = record.fields()[0];
-  const Dims& dims = first.layout.dims();
-  if (format.one_buffer()) {  // rows of blocks
-    const int64_t rows = tensor.values[0];
-    spec.shape = {rows, rows == 0 ? 0 : record.bytes() / rows};
-    return spec;
+/// The tensor of a file that holds a buffer, under any of the buffer's names, behind --tensor and '.' or '_'.
+std::optional<std::size_t> find_buffer(const RecordConversion& options, const PackedFormat& format,
+                                       const TensorFile& file, std::string_view buffer) {
+  std::string other = prefix_of(options);
+  if (!options.tensor.empty() && other.size() > options.tensor.size()) other.back() = '_';
+  for (const std::string_view called : names_of_buffer(format, buffer)) {
+    for (const std::string& prefix : {prefix_of(options), other}) {
+      const auto found = std::ranges::find(file.tensors(), prefix + std::string(called), &StoredTensor::name);
+      if (found != file.tensors().end()) return static_cast<std::size_t>(found - file.tensors().begin());
+    }
   }
-  if (bits(first.dtype) >= 8) {
-    spec.dtype = first.dtype;
-    spec.shape = dims;
-    return spec;
+  return std::nullopt;
+}
+
+/// Failure (usage) that says which --tensor a file has, where it has the buffer behind other names.
+[[noreturn]] void no_buffer(const RecordConversion& options, const PackedFormat& format, const TensorFile& file,
+                            std::string_view buffer) {
+  const std::vector<std::string_view> names = names_of_buffer(format, buffer);
+  std::vector<std::string> prefixes;
+  for (const StoredTensor& stored : file.tensors()) {
+    for (const std::string_view called : names) {
+      const std::size_t at = stored.name.size() - std::min(stored.name.size(), called.size() + 1);
+      const bool ends = stored.name.ends_with(called) && at > 0 && (stored.name[at] == '.' || stored.name[at] == '_');
+      if (ends) prefixes.push_back(stored.name.substr(0, at));
+    }
   }
-  // A row of items is a row of the tensor.
-  const int64_t rows = dims[0] / item_of(format, format.field(first.name)).block(0);
-  const bool words = rows > 0 && record.bytes() % (4 * rows) == 0;
-  spec.dtype = words ? DType::s32 : DType::u8;
-  spec.shape = {rows, rows == 0 ? 0 : record.bytes() / rows / (words ? 4 : 1)};
-  return spec;
+  std::string called, list;
+  for (const std::string_view each : names) called += (called.empty() ? "" : " or ") + std::string(each);
+  constexpr std::size_t kShown = 5;
+  for (std::size_t i = 0; i < std::min(prefixes.size(), kShown); ++i)
+    list += (i == 0 ? "" : ", ") + escaped(prefixes[i]);
+  if (prefixes.size() > kShown) list += fmt::format(", ... ({} in all)", prefixes.size());
+  if (prefixes.empty()) {
+    for (std::size_t i = 0; i < std::min(file.tensors().size(), kShown); ++i)
+      list += (i == 0 ? "" : ", ") +
+              escaped(file.tensors()[i].name.empty() ? "one without a name" : file.tensors()[i].name);
+    if (file.tensors().size() > kShown) list += fmt::format(", ... ({} in all)", file.tensors().size());
+  }
+  usage_error(fmt::format("{}: {} has no tensor {}{}; {} {}", format.name, shown_path({.path = options.input}),
+                          options.tensor.empty() ? "" : "behind " + escaped(options.tensor) + " called ", called,
+                          prefixes.empty() ? "there are" : "give --tensor, what stands before it:", list),
+              "--tensor", escaped(options.tensor), list);
 }
 
 int64_t bytes_of_row(const Dims& shape, int64_t item_bits) { return shape[shape.size() - 1] * item_bits / 8; }
 
 /// Failure (bad data) where a tensor of the file is another array than the format has for these dims.
 void check_buffer(const RecordConversion& options, const PackedFormat& format, const cpu::PackedTensor& tensor,
-                  const TensorFile& file, const std::string& buffer) {
-  const StoredTensor& stored = file.tensors()[file.find(tensor_name(options, buffer))];
-  const Record record = from_command_line([&] { return packed_record(format, tensor.values, buffer, tensor.group); });
-  const TensorSpec wanted = spec_of_buffer(options, format, tensor, buffer, record);
-  const DType first = record.fields()[0].dtype;
-  const bool codes = bits(first) < 8;
+                  const StoredTensor& stored, const std::string& buffer) {
+  const PackedArray wanted =
+      from_command_line([&] { return packed_array(format, tensor.values, buffer, tensor.group); });
+  const auto field = std::ranges::find(format.fields, buffer, &PackedField::buffer);
+  const bool codes = bits(field->dtype) < 8 || is_integer(field->dtype);
+  // Coefficients may be of another floating type, and those of 8 bits lie in files as bytes, too.
+  const bool is_number = stored.dtype && is_floating(*stored.dtype);
+  const bool type = codes ? !is_number : is_number || (bits(field->dtype) == 8 && stored.item_bits == 8);
   const int64_t item = codes ? bits(wanted.dtype) : stored.item_bits;
   const bool rows = stored.shape.size() != 2 || wanted.shape.size() != 2 ||
                     (stored.shape[0] == wanted.shape[0] &&
                      bytes_of_row(stored.shape, stored.item_bits) == bytes_of_row(wanted.shape, item));
   int64_t elements = 1;
   for (const int64_t extent : wanted.shape) elements *= extent;
-  const bool right =
-      rows && stored.byte_size == elements * item / 8 && !(codes && stored.dtype && is_floating(*stored.dtype));
-  if (right) return;
+  if (type && rows && stored.byte_size == elements * item / 8) return;
   throw Failure(kBadData,
                 Error(ErrorCode::invalid_argument,
                       fmt::format("{}: {} is {} of {}, and of {} with dims {} it is {} of {}",
@@ -110,11 +136,10 @@ void check_left_out(const RecordConversion& options, const PackedFormat& format,
       if (!other.name.starts_with(longer)) continue;
       for (const std::string_view buffer : buffers_of(other)) {
         const bool ours = std::ranges::find(own, buffer) != own.end();
-        if (ours || std::ranges::find(file.tensors(), tensor_name(options, buffer), &StoredTensor::name) ==
-                        file.tensors().end())
-          continue;
+        const std::optional<std::size_t> found = ours ? std::nullopt : find_buffer(options, other, file, buffer);
+        if (!found) continue;
         usage_error(fmt::format("--from {}: {} has {}, too, which --from {} reads", format.name,
-                                shown_path({.path = options.input}), escaped(tensor_name(options, buffer)), other.name),
+                                shown_path({.path = options.input}), escaped(file.tensors()[*found].name), other.name),
                     "--from", std::string(format.name), std::string(other.name));
       }
     }
@@ -122,33 +147,93 @@ void check_left_out(const RecordConversion& options, const PackedFormat& format,
 }
 
 /// One of the tensors of a format that has several.
-void take_buffer(const RecordConversion& options, const PackedField& field, const TensorFile& file, PackedInput& out) {
+void take_buffer(const RecordConversion& options, const PackedFormat& format, const PackedField& field,
+                 const TensorFile& file, PackedInput& out) {
   const std::string buffer(field.buffer);
   if (std::ranges::find(out.buffers, buffer, &cpu::PackedBuffer::first) != out.buffers.end()) return;
-  const std::size_t found = from_command_line([&] { return file.find(tensor_name(options, buffer)); });
-  const StoredTensor& stored = file.tensors()[found];
+  const std::optional<std::size_t> found = find_buffer(options, format, file, buffer);
+  if (!found) no_buffer(options, format, file, buffer);
+  const StoredTensor& stored = file.tensors()[*found];
   check_plain_bytes(stored, shown_path({.path = options.input}));
-  if (is_floating(field.dtype)) {  // coefficients may have another type and other groups
-    if (stored.dtype && is_floating(*stored.dtype)) out.tensor.types.emplace_back(field.name, *stored.dtype);
-    for (int d = 0; d < 2 && stored.shape.size() == 2; ++d) {
-      if (field.group[static_cast<std::size_t>(d)] == 0 && stored.shape[d] > 0)
-        out.tensor.group = out.tensor.values[d] / stored.shape[d];
-    }
+  out.stored.push_back(*found);
+  out.buffers.emplace_back(buffer, from_data([&] { return file.bytes(*found); }));
+  if (!is_floating(field.dtype)) return;  // coefficients may have another type and other groups
+  if (stored.dtype && is_floating(*stored.dtype)) out.tensor.types.emplace_back(field.name, *stored.dtype);
+  for (int d = 0; d < 2 && stored.shape.size() == 2; ++d) {
+    if (field.group[static_cast<std::size_t>(d)] == 0 && stored.shape[d] > 0)
+      out.tensor.group = out.tensor.values[d] / stored.shape[d];
   }
-  out.buffers.emplace_back(buffer, from_data([&] { return file.bytes(found); }));
+}
+
+/// The dims that a tensor of the file says, such as weight_shape; nothing where there is none.
+std::optional<Dims> stated_dims(const RecordConversion& options, const PackedFormat& format, const TensorFile& file) {
+  if (format.dims_buffer.empty()) return std::nullopt;
+  const std::optional<std::size_t> found = find_buffer(options, format, file, format.dims_buffer);
+  if (!found) return std::nullopt;
+  const StoredTensor& stored = file.tensors()[*found];
+  if (stored.item_bits != 64 && stored.item_bits != 32) return std::nullopt;
+  if (stored.byte_swapped || stored.byte_size != 2 * stored.item_bits / 8) return std::nullopt;
+  const auto bytes = from_data([&] { return file.bytes(*found); });
+  Dims out{0, 0};
+  for (int d = 0; d < 2; ++d) {
+    const int64_t width = stored.item_bits / 8;
+    std::memcpy(&out[d], bytes.data() + d * width, static_cast<std::size_t>(width));  // little-endian, not negative
+  }
+  return out;
+}
+
+/// The dims of the matrix: those of --dims, or those that the file says.
+Dims matrix_dims(const RecordConversion& options, const PackedFormat& format, const TensorFile* file) {
+  const std::optional<Dims> own = file == nullptr ? std::nullopt : stated_dims(options, format, *file);
+  if (!options.dims && own) return *own;
+  const std::string letters{static_cast<char>(format.dims[0] - 'a' + 'A'), ',',
+                            static_cast<char>(format.dims[1] - 'a' + 'A')};
+  if (!options.dims)
+    usage_error(fmt::format("--from {}: give --dims, the matrix's extents {}", *options.from, letters), "--dims");
+  const Dims dims = dims_argument(*options.dims);
+  if (dims.size() != 2)
+    usage_error(fmt::format("--dims {}: a matrix of {} has two extents, {}", *options.dims, *options.from, letters),
+                "--dims", *options.dims, letters);
+  if (own && !(*own == dims))
+    throw Failure(kBadData, Error(ErrorCode::invalid_argument,
+                                  fmt::format("--dims {}: {} of {} says {}", *options.dims, format.dims_buffer,
+                                              shown_path({.path = options.input}), dims_text(*own)),
+                                  "--dims", *options.dims, dims_text(*own)));
+  return dims;
 }
 
 /// The memory of one buffer of the output, and what a file says of it.
 struct OutputBuffer {
+  std::string buffer;
   TensorSpec spec;
   std::vector<std::byte> bytes;
 };
 
 OutputBuffer output_buffer(const RecordConversion& options, const PackedFormat& format, const cpu::PackedTensor& tensor,
-                           std::string_view name) {
-  const Record record = packed_record(format, tensor.values, name, tensor.group);
-  return {spec_of_buffer(options, format, tensor, name, record),
-          std::vector<std::byte>(static_cast<std::size_t>(record.bytes()))};
+                           std::string_view buffer) {
+  const PackedArray array = packed_array(format, tensor.values, buffer, tensor.group);
+  OutputBuffer out{std::string(buffer),
+                   {.name = format.one_buffer() ? options.tensor : tensor_name(options, buffer),
+                    .dtype = array.dtype,
+                    .shape = array.shape},
+                   {}};
+  for (const auto& [field, type] : tensor.types) {
+    if (format.field(field).buffer == buffer) out.spec.dtype = type;
+  }
+  int64_t elements = 1;
+  for (const int64_t extent : array.shape) elements *= extent;
+  out.bytes.resize(static_cast<std::size_t>(elements * bits(out.spec.dtype) / 8));
+  return out;
+}
+
+/// The tensor that says the dims of the values.
+OutputBuffer dims_buffer(const RecordConversion& options, const PackedFormat& format, const Dims& values) {
+  OutputBuffer out{std::string(format.dims_buffer),
+                   {.name = tensor_name(options, format.dims_buffer), .dtype = DType::s64, .shape = {2}},
+                   std::vector<std::byte>(16)};
+  const int64_t extents[] = {values[0], values[1]};
+  std::memcpy(out.bytes.data(), extents, sizeof extents);
+  return out;
 }
 
 void write_buffers(const RecordConversion& options, const std::vector<OutputBuffer>& buffers) {
@@ -167,56 +252,47 @@ void write_buffers(const RecordConversion& options, const std::vector<OutputBuff
 }  // namespace
 
 PackedInput open_packed(const RecordConversion& options) {
-  if (!options.from) usage_error("--from: name the packed format of the input", "--from");
   const PackedFormat& format = packed_argument(*options.from, "--from");
-  const Dims dims = options.dims ? dims_argument(*options.dims) : Dims{};
-  if (dims.size() != 2)
-    usage_error(fmt::format("--from {}: give --dims, the matrix's extents", *options.from), "--dims");
-  PackedInput out{{.format = *options.from, .values = dims}, {}, {}};
+  if (!format.one_buffer() && (options.raw.file_offset || options.raw.slack))
+    usage_error(fmt::format("--file-offset and --slack are for raw bytes, and {} has several tensors", *options.from),
+                "--file-offset");
+  PackedInput out{{.format = *options.from}, {}, {}, {}};
   if (format.one_buffer()) {
-    const int64_t need = from_command_line([&] { return packed_record(format, dims).bytes(); });
+    out.tensor.values = matrix_dims(options, format, nullptr);
+    const int64_t need = from_command_line([&] { return packed_record(format, out.tensor.values).bytes(); });
     RecordBytes found = record_bytes(options.input, options.tensor, options.raw, need);
+    check_output_name(options.tensor, found.named, options.input, options.output);
     out.buffers.emplace_back("", found.bytes);
     out.files.push_back(std::move(found.file));
     return out;
   }
   out.files.push_back(from_data([&] { return TensorFile::open(file_path({.path = options.input})); }));
+  const TensorFile& file = out.files[0];
+  out.tensor.values = matrix_dims(options, format, &file);
   for (const std::string& name : cpu::value_of(format).names())
-    take_buffer(options, format.field(name), out.files[0], out);
-  for (const auto& [name, bytes] : out.buffers) check_buffer(options, format, out.tensor, out.files[0], name);
-  check_order(options, out.tensor, out.files[0]);
-  check_left_out(options, format, out.files[0]);
+    take_buffer(options, format, format.field(name), file, out);
+  for (std::size_t k = 0; k < out.buffers.size(); ++k)
+    check_buffer(options, format, out.tensor, file.tensors()[out.stored[k]], out.buffers[k].first);
+  check_order(options, out.tensor, file);
+  check_left_out(options, format, file);
   return out;
 }
 
 Json repack(const RecordConversion& options) {
+  const PackedFormat& to = packed_argument(options.to, "--to");
   const PackedInput input = open_packed(options);
-  const PackedFormat &from = packed_format(input.tensor.format), &to = packed_argument(options.to, "--to");
-  cpu::PackedTensor target{.format = options.to, .values = input.tensor.values};
-  if (from.dims != to.dims) target.values = {input.tensor.values[1], input.tensor.values[0]};
-  target.group = options.group.value_or(input.tensor.group);
-  for (const PackedField& field : from.fields) {  // a format whose groups are fixed says them
-    const int64_t own = std::max(field.group[0], field.group[1]);
-    if (!options.group && target.group == 0 && own > 1 && own != kAllValues) target.group = own;
-  }
+  const cpu::PackedTensor target =
+      from_command_line([&] { return cpu::packed_as(input.tensor, to.name, options.group.value_or(0)); });
   std::vector<OutputBuffer> buffers;
   std::vector<cpu::PackedTarget> targets;
   const cpu::Repacked done = from_command_line([&] {
-    for (const std::string_view name : buffers_of(to)) {
-      const bool needed = std::ranges::any_of(cpu::value_of(to).names(),
-                                              [&](const std::string& field) { return to.field(field).buffer == name; });
-      if (needed) buffers.push_back(output_buffer(options, to, target, name));
-    }
-    for (OutputBuffer& buffer : buffers) {
-      const bool prefixed = !options.tensor.empty() && !to.one_buffer();
-      targets.emplace_back(prefixed          ? buffer.spec.name.substr(options.tensor.size() + 1)
-                           : to.one_buffer() ? ""
-                                             : buffer.spec.name,
-                           buffer.bytes);
-    }
+    for (const std::string_view name : cpu::value_buffers(to))
+      buffers.push_back(output_buffer(options, to, target, name));
+    for (OutputBuffer& buffer : buffers) targets.emplace_back(buffer.buffer, buffer.bytes);
     return cpu::repack(input.tensor, input.buffers, target, targets,
                        {.requantise = options.requantise, .run = {.threads = options.threads}});
   });
+  if (!to.dims_buffer.empty()) buffers.push_back(dims_buffer(options, to, target.values));
   from_command_line([&] { write_buffers(options, buffers); });
   return {{"from", *options.from},
           {"to", options.to},

@@ -14,15 +14,16 @@ struct PackedInput {
   cpu::PackedTensor tensor;
   std::vector<TensorFile> files;
   std::vector<cpu::PackedBuffer> buffers;
+  std::vector<std::size_t> stored;  // which tensor of the file each buffer is, where they have tensors of their own
 };
 
-/// The matrix of the format that --from names: the file's only tensor where the format has one buffer, else the file's
-/// tensors of the buffers' names, behind --tensor and a point. The types and groups of coefficients are those of the
-/// file. Failure: usage (no --dims, no such tensor), bad data.
+/// The matrix of the format that --from names, which is given: the file's only tensor where the format has one buffer,
+/// else the file's tensors of any of the buffers' names, behind --tensor and '.' or '_'. The types and groups of
+/// coefficients are those of the file. Failure: usage (no --dims, no such tensor), bad data.
 PackedInput open_packed(const RecordConversion& options);
 
-/// Writes the matrix in the format that --to names: raw bytes, or an .npz or .safetensors of the buffers' names, words
-/// of 32 bits where codes of a few bits make whole ones. Returns what was done, as JSON.
+/// Writes the matrix in the format that --to names: raw bytes, or an .npz or .safetensors of the buffers' names and of
+/// the types and shapes that the format's loaders expect. Returns what was done, as JSON.
 Json repack(const RecordConversion& options);
 
 }  // namespace relayout::tools

@@ -1,6 +1,8 @@
 // relayout record: several fields in one buffer: where each lies, who has a byte, and which bytes nobody has.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "relayout/core/packed/packed.h"
 #include "relayout/core/print.h"
 #include "relayout/interop/c_record.h"
@@ -15,18 +17,8 @@ struct RecordOptions {
   std::string record, as;
   std::optional<std::string> dims;
   std::vector<std::string> bytes;
+  std::optional<int64_t> group;
 };
-
-/// The buffers of a packed format whose fields have buffers of their own are records too, one each.
-std::vector<std::pair<std::string, Record>> records_of(const std::string& text, const RecordFormat& format,
-                                                       const Dims& dims) {
-  const PackedFormat* packed = find_packed(text);
-  if (packed == nullptr) return {{"", format.bind(dims)}};
-  std::vector<std::pair<std::string, Record>> out;
-  for (const std::string_view buffer : buffers_of(*packed))
-    out.emplace_back(std::string(buffer), packed_record(*packed, dims, buffer));
-  return out;
-}
 
 std::string letters_for(int ndims) {
   std::string out;
@@ -113,40 +105,73 @@ int print_as(const RecordOptions& options, const RecordFormat& format, const Dim
   return kOk;
 }
 
-int run_record(const RecordOptions& options, bool json) {
-  const RecordFormat format = record_argument(options.record);
-  const Dims dims = options.dims ? dims_argument(*options.dims) : Dims{};
-  if (!options.as.empty()) return print_as(options, format, dims, json);
-  const auto records = from_command_line([&] { return records_of(options.record, format, dims); });
-  if (!options.bytes.empty()) {
-    if (records.size() > 1)
-      usage_error(fmt::format("--byte: {} has {} buffers, and a byte is one of a single buffer", options.record,
-                              records.size()),
-                  "--byte");
-    return print_places(options, records[0].second, json);
-  }
+/// Groups are said of formats that leave them open.
+void check_group(const RecordOptions& options) {
+  if (!options.group) return;
   const PackedFormat* packed = find_packed(options.record);
-  std::string text = bold(options.record + (dims.empty() ? "" : "  " + dims_text(dims))) + "\n\n";
-  Json list = Json::array();
-  for (const auto& [buffer, record] : records) {
-    Json object = record_json(record);
-    if (!buffer.empty()) object["buffer"] = buffer;
-    object["free_bits"] = record.free_bits();
-    if (packed != nullptr) object["value"] = packed->value;
-    list.push_back(std::move(object));
-    text += record_text(buffer, record) + "\n";
+  const bool open = packed != nullptr && std::ranges::any_of(packed->fields, [](const PackedField& field) {
+                      return field.group[0] == 0 || field.group[1] == 0;
+                    });
+  if (open) return;
+  usage_error(fmt::format("--group {}: {} has no groups of any size, as gptq, awq or mlx:affine have", *options.group,
+                          escaped(options.record, 60)),
+              "--group", std::to_string(*options.group));
+}
+
+int run_record(const RecordOptions& options, bool json) {
+  check_group(options);
+  const Dims dims = options.dims ? dims_argument(*options.dims) : Dims{};
+  if (!options.as.empty()) return print_as(options, record_argument(options.record), dims, json);
+  const std::vector<NamedRecord> records = records_argument(options.record, dims, options.group.value_or(0));
+  if (options.bytes.empty()) {
+    write_stdout(records_text(options.record, dims, records, json));
+    return kOk;
   }
-  if (packed != nullptr) {
-    text += labelled("value", std::string(packed->value));
-    if (packed->code != "q") text += labelled("q", std::string(packed->code));
-  } else if (text.ends_with("\n\n")) {
-    text.pop_back();
-  }
-  write_stdout(json ? json_text(list.size() == 1 ? list[0] : list) : text);
-  return kOk;
+  if (records.size() > 1)
+    usage_error(fmt::format("--byte: {} has {} buffers, and a byte is one of a single buffer",
+                            escaped(options.record, 60), records.size()),
+                "--byte");
+  return print_places(options, records[0].record, json);
 }
 
 }  // namespace
+
+std::string records_text(const std::string& title, const Dims& dims, const std::vector<NamedRecord>& records,
+                         bool json) {
+  std::string text = bold((title.starts_with('[') || title.starts_with('{') ? "record" : title) +
+                          (dims.empty() ? "" : "  " + dims_text(dims))) +
+                     "\n\n";
+  Json list = Json::array();
+  for (const NamedRecord& each : records) {
+    Json object = record_json(each.record);
+    if (!each.buffer.empty()) object["buffer"] = each.buffer;
+    object["free_bits"] = each.record.free_bits();
+    if (!each.value.empty()) object["value"] = each.value;
+    if (!each.code.empty()) object["code"] = each.code;
+    list.push_back(std::move(object));
+    text += record_text(each.buffer, each.record) + "\n";
+  }
+  const NamedRecord& last = records.back();
+  if (!last.value.empty()) {
+    text += labelled("value", last.value);
+    if (!last.code.empty()) text += labelled("q", last.code);
+  } else if (text.ends_with("\n\n")) {
+    text.pop_back();
+  }
+  return json ? json_text(list.size() == 1 ? list[0] : list) : text;
+}
+
+int describe_record(const std::string& record, const std::optional<std::string>& dims_text, std::string_view flag,
+                    bool json) {
+  if (!flag.empty())
+    usage_error(fmt::format("{}: {} is a record, whose fields have types and names of their own; relayout record --as "
+                            "writes it as c, numpy or expression",
+                            flag, escaped(record, 60)),
+                std::string(flag));
+  const Dims dims = dims_text ? dims_argument(*dims_text) : Dims{};
+  write_stdout(records_text(record, dims, records_argument(record, dims), json));
+  return kOk;
+}
 
 Verb add_record(CommandLine& line) {
   auto [command, json] = add_verb(
@@ -161,6 +186,8 @@ Verb add_record(CommandLine& line) {
   auto options = std::make_shared<RecordOptions>();
   command.add_option("RECORD", options->record, "Record, as described below").required();
   command.add_option("--dims", options->dims, "Extents of the array of structs, or of the packed matrix");
+  command.add_option("--group", options->group, Range{1, 1 << 30},
+                     "Values that share a scale, of packed formats that leave it open, such as gptq");
   command.add_option("--byte", options->bytes, "Print which elements have this byte; may be given several times")
       .one_value_each();
   command.add_option("--as", options->as, "Print the record as c, numpy (its descr) or expression");

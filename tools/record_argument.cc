@@ -8,15 +8,21 @@
 namespace relayout::tools {
 namespace {
 
-/// The expression of a record that JSON describes.
-std::string expression_of_json(const std::string& text) {
-  const auto refuse_json = [](const std::string& why) {
-    usage_error("record: the JSON " + why + R"(; it is {"fields": [{"name", "dtype", "dims", "layout"}, ...]})",
-                "record", why);
-  };
-  const Json json = Json::parse(text, nullptr, false);
+[[noreturn]] void refuse_json(const std::string& why) {
+  usage_error("record: the JSON " + why + R"(; it is {"fields": [{"name", "dtype", "dims", "layout"}, ...]})", "record",
+              why);
+}
+
+Json parsed_json(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) refuse_json("is malformed");
-  if (!json.contains("fields") || !json["fields"].is_array()) refuse_json("has no list \"fields\"");
+  return json;
+}
+
+/// The expression of a record that JSON describes.
+std::string expression_of_json(const Json& json) {
+  if (!json.is_object() || !json.contains("fields") || !json["fields"].is_array())
+    refuse_json("has no list \"fields\"");
   std::string out = "record{";
   for (const Json& field : json["fields"]) {
     for (const char* key : {"name", "dtype", "layout"}) {
@@ -42,8 +48,36 @@ std::string expression_of_json(const std::string& text) {
 }  // namespace
 
 RecordFormat record_argument(const std::string& text) {
-  const std::string expression = text.starts_with('{') ? expression_of_json(text) : text;
+  const std::string expression = text.starts_with('{') ? expression_of_json(parsed_json(text)) : text;
   return from_command_line([&] { return RecordFormat::parse(expression); });
+}
+
+std::vector<NamedRecord> records_argument(const std::string& text, const Dims& dims, int64_t group) {
+  std::vector<NamedRecord> out;
+  if (const PackedFormat* packed = find_packed(text)) {
+    for (const std::string_view buffer : buffers_of(*packed)) {
+      out.push_back({std::string(buffer),
+                     from_command_line([&] { return packed_record(*packed, dims, buffer, group); }),
+                     std::string(packed->value), packed->code == "q" ? "" : std::string(packed->code)});
+    }
+    return out;
+  }
+  const auto own = [](const Json& json, const char* key) {
+    return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
+  };
+  if (!text.starts_with('[') && !text.starts_with('{')) {
+    const RecordFormat format = record_argument(text);
+    return {{"", from_command_line([&] { return format.bind(dims); })}};
+  }
+  const Json json = parsed_json(text);
+  const Json list = json.is_array() ? json : Json::array({json});
+  if (list.empty()) refuse_json("is an empty list");
+  for (const Json& each : list) {
+    const std::string expression = expression_of_json(each);
+    out.push_back({own(each, "buffer"), from_command_line([&] { return RecordFormat::parse(expression).bind(dims); }),
+                   own(each, "value"), own(each, "code")});
+  }
+  return out;
 }
 
 bool is_record(const std::string& text) {
@@ -77,10 +111,15 @@ void check_plain_bytes(const StoredTensor& stored, const std::string& shown) {
                       "order", "big-endian", "little-endian"));
 }
 
+std::size_t find_or_only(const TensorFile& file, const std::string& tensor) {
+  if (file.tensors().size() == 1 && file.tensors()[0].name.empty()) return 0;
+  return from_command_line([&] { return file.find(tensor); });
+}
+
 RecordBytes record_bytes(const std::string& path, const std::string& tensor, const RawOptions& raw, int64_t need) {
   const InputOptions options{.path = path, .tensor = tensor, .raw = raw};
   TensorFile file = from_data([&] { return TensorFile::open(file_path(options), {}, tensor); });
-  const std::size_t found = from_command_line([&] { return file.find(tensor); });
+  const std::size_t found = find_or_only(file, tensor);
   std::span<const std::byte> bytes = from_data([&] { return file.bytes(found); });
   check_plain_bytes(file.tensors()[found], shown_path(options));
   if (file.tensors()[found].type_name.starts_with('[')) {
@@ -88,6 +127,7 @@ RecordBytes record_bytes(const std::string& path, const std::string& tensor, con
                             escaped(file.tensors()[found].type_name, 200)),
                 "--from");
   }
+  const bool named = !file.tensors()[found].name.empty();
   const bool is_raw = file.format() == FileFormat::raw;
   if (!is_raw && (raw.file_offset || raw.slack))
     usage_error(fmt::format("--file-offset and --slack are for raw bytes, and {} is a {} file", shown_path(options),
@@ -102,7 +142,7 @@ RecordBytes record_bytes(const std::string& path, const std::string& tensor, con
                                               is_raw && have - offset > need ? "; --slack allows more behind it" : ""),
                                   "bytes", std::to_string(have), std::to_string(need)));
   }
-  return {std::move(file), bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(need))};
+  return {std::move(file), bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(need)), named};
 }
 
 }  // namespace relayout::tools

@@ -20,13 +20,19 @@ bool is_structured(const StoredTensor& tensor) { return tensor.type_name.starts_
 
 /// The file's tensor of a structured type; nothing where --from says what the bytes are.
 std::optional<std::pair<TensorFile, std::size_t>> structured_tensor(const RecordConversion& options) {
-  if (options.from && is_record(*options.from)) return std::nullopt;
+  if (options.from) return std::nullopt;
   const InputOptions input{.path = options.input};
   TensorFile file = from_data([&] { return TensorFile::open(file_path(input), {}, options.tensor); });
-  const std::size_t found = from_command_line([&] { return file.find(options.tensor); });
-  if (is_structured(file.tensors()[found])) return std::pair(std::move(file), found);
-  usage_error(fmt::format("{} has no structured type, so --from must say what record its bytes are", shown_path(input)),
-              "--from");
+  const std::size_t found = find_or_only(file, options.tensor);
+  if (!is_structured(file.tensors()[found]))
+    usage_error(
+        fmt::format("{} has no structured type, so --from must say what record its bytes are", shown_path(input)),
+        "--from");
+  if (options.raw.file_offset || options.raw.slack)
+    usage_error(
+        fmt::format("--file-offset and --slack are for raw bytes, and {} has a structured type", shown_path(input)),
+        "--file-offset");
+  return std::pair(std::move(file), found);
 }
 
 Dims record_dims(const RecordConversion& options) { return options.dims ? dims_argument(*options.dims) : Dims{}; }
@@ -46,22 +52,35 @@ class FieldSource {
       const StoredTensor& stored = structured->first.tensors()[structured->second];
       type_ = from_data([&] { return numpy::record_type(stored.type_name); });
       shape = stored.shape;
+      named = !stored.name.empty();
+      if (options.dims && !(dims_argument(*options.dims) == shape))
+        usage_error(fmt::format("--dims {}: {} is an array of structs of {}", *options.dims,
+                                shown_path({.path = options.input}), dims_text(shape)),
+                    "--dims", *options.dims, dims_text(shape));
       if (stored.fortran_order && shape.size() > 1)
         usage_error("an array of structs in Fortran order has no fields that are taken", "--field");
       bytes_ = from_data([&] { return structured->first.bytes(structured->second); });
       file_.emplace(std::move(structured->first));
       return;
     }
+    if (const PackedFormat* packed = find_packed(*options.from); packed != nullptr && !packed->one_buffer()) {
+      packed_.emplace(open_packed(options));
+      fields_ = from_command_line([&] { return cpu::value_fields(packed_->tensor, packed_->buffers); });
+      shape = packed_->tensor.values;
+      return;
+    }
     const RecordFormat format = record_argument(*options.from);
     shape = record_dims(options);
     record_ = from_command_line([&] { return format.bind(shape); });
     RecordBytes found = record_bytes(options.input, options.tensor, options.raw, record_->bytes());
+    named = found.named;
     bytes_ = found.bytes;
     file_.emplace(std::move(found.file));
   }
 
   std::vector<std::string> names() const {
     std::vector<std::string> out;
+    for (const cpu::ValueField& field : fields_) out.push_back(field.name);
     if (record_) {
       for (const Field& field : record_->fields()) out.push_back(field.name);
     } else {
@@ -72,6 +91,7 @@ class FieldSource {
 
   FieldBytes get(const std::string& name) const {
     return from_command_line([&]() -> FieldBytes {
+      if (packed_) return packed_field(name);
       if (record_) return {record_->field(name).desc(), bytes_};
       numpy::TakenField taken = numpy::take_field(type_, name, shape, bytes_);
       FieldBytes out{taken.desc, {}, std::move(taken.bytes)};
@@ -79,11 +99,24 @@ class FieldSource {
       return out;
     });
   }
-  const TensorFile& file() const { return *file_; }
+  const TensorFile& file() const { return packed_ ? packed_->files[0] : *file_; }
 
   Dims shape;
+  bool named = true;  // the input's tensors have names
 
  private:
+  FieldBytes packed_field(const std::string& name) const {
+    const auto found = std::ranges::find(fields_, name, &cpu::ValueField::name);
+    if (found != fields_.end()) return {found->desc, found->buffer.bytes()};
+    std::string list;
+    for (const cpu::ValueField& field : fields_) list += (list.empty() ? "" : ", ") + field.name;
+    usage_error(
+        fmt::format("--field {}: {} has no such field; there are {}", escaped(name), packed_->tensor.format, list),
+        "--field", escaped(name), list);
+  }
+
+  std::optional<PackedInput> packed_;
+  std::vector<cpu::ValueField> fields_;  // of packed_
   std::optional<TensorFile> file_;
   std::optional<Record> record_;
   numpy::RecordType type_;
@@ -102,7 +135,8 @@ TensorSpec spec_of_record(const RecordConversion& options, const RecordFormat& f
   return spec;
 }
 
-/// Moves all fields whose names agree.
+}  // namespace
+
 Json move_fields(const RecordConversion& options) {
   if (options.from && find_packed(*options.from) && find_packed(options.to) && *options.from != options.to) {
     usage_error(fmt::format("--from {} --to {}: values of two formats are moved with --repack, or rounded with "
@@ -111,6 +145,7 @@ Json move_fields(const RecordConversion& options) {
                 "--to", options.to);
   }
   const FieldSource source(options);
+  check_output_name(options.tensor, source.named, options.input, options.output);
   const RecordFormat format = record_argument(options.to);
   const Dims dims = options.dims ? record_dims(options) : source.shape;
   const Record record = from_command_line([&] { return format.bind(dims); });
@@ -154,34 +189,31 @@ Json compute_values(const RecordConversion& options) {
   const DType dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : DType::f32;
   const Format to = layout_argument(options.to);
   const TensorDesc dst = from_command_line([&] { return bind_tensor(to, dims, dtype); });
+  const Format rows = Format::parse("ab").with_names(std::string(format.dims));
+  const TensorDesc values(Layout::contiguous(dims), DType::f32);
+  const Attributes attributes = from_command_line([&] {
+    return attributes_for(options.values, {rows, values}, {to, dst});
+  });
   InterruptGuard guard;
   const TensorSpec spec = from_command_line([&] { return spec_of(to, dims, dtype, options.tensor); });
   Output writer = from_command_line([&] { return Output::create(options.output, spec, options.force); });
   guard.watch(writer.temporary_path());
   from_command_line([&] {
-    cpu::dequantize(input.tensor, input.buffers, dst, Elements(writer.bytes()), {.threads = options.threads});
+    cpu::dequantize(input.tensor, input.buffers, dst, Elements(writer.bytes()), attributes,
+                    {.threads = options.threads});
   });
   const std::size_t written = writer.bytes().size();
   writer.commit();
   return {{"from", *options.from}, {"value", format.value}, {"to_dtype", name(dtype)}, {"bytes_written", written}};
 }
 
-}  // namespace
-
-bool converts_record(const RecordConversion& options) {
-  if (options.repack || options.requantise) return true;
-  if (is_record(options.to)) return options.field.empty();
-  return options.field.empty() && options.from && find_packed(*options.from) != nullptr &&
-         (options.dequantize || is_record(*options.from));
-}
-
-Json convert_record(const RecordConversion& options) {
-  if (options.repack || options.requantise) return repack(options);
-  if (is_record(options.to)) {
-    if (options.to_dtype) usage_error("--to-dtype: fields keep their types where --to is a record", "--to-dtype");
-    return move_fields(options);
-  }
-  return compute_values(options);
+void check_output_name(const std::string& tensor, bool named, const std::string& input, const std::string& output) {
+  if (tensor.empty() || named) return;
+  const std::optional<FileFormat> format = format_of_path(output);
+  if (format && has_names(*format)) return;
+  usage_error(fmt::format("--tensor {}: neither {} nor {} can hold names of tensors", escaped(tensor), escaped(input),
+                          escaped(output)),
+              "--tensor", escaped(tensor));
 }
 
 TensorInput open_field(const RecordConversion& options) {
@@ -195,7 +227,7 @@ TensorInput open_field(const RecordConversion& options) {
                   .desc = field.desc,
                   .bytes = field.bytes,
                   .gates = {},
-                  .named = true,
+                  .named = source.named,
                   .copy = std::move(field.copy)};
   if (!out.copy.empty()) out.bytes = out.copy;
   return out;

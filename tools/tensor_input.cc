@@ -7,8 +7,9 @@
 #include <filesystem>
 
 #include "relayout/core/gates.h"
-#include "relayout/cpu/reorder.h"
 #include "relayout/cpu/slab_reorder.h"
+#include "relayout/interop/numpy_bytes.h"
+#include "tools/input_copies.h"
 #include "tools/interrupt.h"
 #include "tools/raw_input.h"
 
@@ -16,20 +17,6 @@ namespace relayout::tools {
 namespace {
 
 std::string shape_text(const Dims& shape) { return "(" + join(shape, ",") + ")"; }
-
-/// Strides of a dense array whose first axis is innermost or, where the last one counts the bytes of an element, the
-/// innermost but that.
-Dims column_major(const Dims& shape, bool bytes_last) {
-  Dims strides;
-  const int axes = shape.size() - (bytes_last ? 1 : 0);
-  int64_t next = bytes_last ? shape[axes] : 1;
-  for (int d = 0; d < axes; ++d) {
-    strides.push_back(next);
-    next *= std::max<int64_t>(shape[d], 1);  // the file's size was checked, so this cannot overflow
-  }
-  if (bytes_last) strides.push_back(1);
-  return strides;
-}
 
 bool is_stream(const std::string& path) {
   std::error_code ignored;
@@ -278,23 +265,6 @@ void check_shape(const InputOptions& options, const StoredTensor& stored, const 
                                 "shape", join(stored.shape), physical ? join(*physical) : std::to_string(span)));
 }
 
-/// Copies an array in Fortran order to row-major order, for layouts that cannot express the other order (images).
-void copy_to_row_major(const InputOptions& options, const StoredTensor& stored, bool bytes_last, TensorInput& input) {
-  if (options.max_memory > 0 && stored.byte_size > options.max_memory) {
-    throw Failure(kUsage, Error(ErrorCode::limit,
-                                fmt::format("{}: a Fortran-order array under {} is copied to memory, which takes {} "
-                                            "bytes; --max-memory allows {}",
-                                            shown_path(options), escaped(input.format.text()), stored.byte_size,
-                                            options.max_memory),
-                                "--max-memory", std::to_string(options.max_memory), std::to_string(stored.byte_size)));
-  }
-  input.copy.resize(static_cast<std::size_t>(stored.byte_size));
-  cpu::reorder(TensorDesc(Layout::strided(stored.shape, column_major(stored.shape, bytes_last)), input.desc.dtype),
-               input.bytes, TensorDesc(Layout::contiguous(stored.shape), input.desc.dtype), input.copy);
-  input.bytes = input.copy;
-  input.mapped = false;
-}
-
 /// Runs f, which reads or decodes. If it needs more memory than --max-memory allows, the error says so.
 template <typename F>
 auto under_cap(const InputOptions& options, F&& f) {
@@ -337,12 +307,14 @@ TensorInput open_tensor(const InputOptions& options) {
   const StoredTensor& found = file.tensors()[tensor];
   if (found.problem) (void)under_cap(options, [&] { return file.bytes(tensor); });  // throws it
   const bool bytes_asked = is_foreign(found) && options.dtype && dtype_argument(*options.dtype) == DType::u8;
-  const StoredTensor stored = bytes_asked ? as_bytes(found) : found;
+  StoredTensor stored = bytes_asked ? as_bytes(found) : found;
   const bool bytes_last = bytes_asked && stored.shape.size() > found.shape.size();
   const bool raw = file.format() == FileFormat::raw;
   check_raw_flags(options, file.format());
   if (raw) require_for_raw(options);
   const DType dtype = resolve_dtype(options, stored);
+  const bool one_a_byte = numpy::has_one_a_byte(stored.type_name, dtype);
+  if (one_a_byte) stored.item_bits = bits(dtype);  // the shape counts elements, as that of any other array
   const Format given = resolve_format(options, stored);
   const std::optional<Dims> own =
       options.dims_shared ? own_dims(stored, given, dtype, raw) : expected_dims(options, stored, given, raw);
@@ -354,21 +326,21 @@ TensorInput open_tensor(const InputOptions& options) {
   const auto bound = [&] { return bind_tensor(format, dims, dtype); };
   TensorDesc desc = dims_given || options.expected ? from_command_line(bound) : from_data(bound);
 
-  const std::span<const std::byte> bytes = under_cap(options, [&] { return file.bytes(tensor); });
   TensorInput input{.file = file,
                     .format = format,
                     .buffer_dims = dims,
                     .dims_given = dims_given,
                     .desc = std::move(desc),
-                    .bytes = bytes,
+                    .bytes = under_cap(options, [&] { return file.bytes(tensor); }),
                     .swap_item_bytes = 0,
                     .gates = {},
                     .mapped = file.mapped(tensor),
                     .copy = {}};
+  if (one_a_byte) pack_elements(options, input);
   if (input.mapped) {
     const std::string shown = options.path == "-" ? shown_path(options) : "\"" + shown_path(options) + "\"";
     const Error changed(ErrorCode::io, shown + " changed while it was read", "path", shown_path(options));
-    name_source(bytes, error_text(changed, false), error_text(changed, true));
+    name_source(input.bytes, error_text(changed, false), error_text(changed, true));
   }
   if (apart) input.gates = given.gates();
   input.named = !stored.name.empty();

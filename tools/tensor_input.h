@@ -62,7 +62,7 @@ struct TensorInput {
   std::optional<Format::GateOrder> gates;  // the order that `desc` does not have, and the caller sees to
   bool mapped = false;                     // `bytes` are a mapping of the file, whose pages may be released
   bool named = false;                      // the file's tensors have names
-  std::vector<std::byte> copy;             // holds `bytes` where they had to be brought into row-major order
+  std::vector<std::byte> copy;             // holds `bytes` where the file has them in another order
 };
 
 /// Opens a file and finds out layout, dims and type. Failure: usage (a flag is needed, or --dtype contradicts the

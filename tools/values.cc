@@ -56,10 +56,32 @@ class ValueReader {
     take_list(out, flag, *text);
   }
 
+  /// Failure (usage) where --per or --groups say something of numbers that there are not. After all read()s.
+  void check_used() const {
+    if (per_ && !per_used_)
+      usage_error(fmt::format("--per {}: there is no list of numbers of whose dim it would be the name; one number is "
+                              "for all indices, and a file of several dims says by its shape which it is for",
+                              escaped(*per_)),
+                  "--per", escaped(*per_));
+    if (!groups_.empty() && !groups_used_)
+      usage_error(fmt::format("--groups {}: there are no numbers of groups; give them by --scale, --zero-point or "
+                              "their like, as a list or a file",
+                              join(groups_)),
+                  "--groups", join(groups_));
+  }
+
+  /// A name of a file, as opposed to numbers. FILE:NAME is a tensor of a file with names.
+  static bool is_file(const std::string& text) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(file_of(text).first, ignored);
+  }
+
  private:
   /// Values one after another, of the indices of a dim or of its groups.
   void take_list(PerMask& out, std::string_view flag, const std::string& text) const {
     const int dim = listed_dim(flag, text);
+    per_used_ = true;
+    groups_used_ = true;
     out.mask = 1u << dim;
     if (!groups_.empty()) {
       out.groups = Dims(ndims(), 1);
@@ -72,11 +94,6 @@ class ValueReader {
                 std::string(flag), escaped(text), std::to_string(count));
   }
 
-  /// A name of a file, as opposed to numbers. FILE:NAME is a tensor of a file with names.
-  static bool is_file(const std::string& text) {
-    std::error_code ignored;
-    return std::filesystem::is_regular_file(file_of(text).first, ignored);
-  }
   static std::pair<std::string, std::string> file_of(const std::string& text) {
     std::error_code ignored;
     const std::size_t colon = text.rfind(':');
@@ -86,14 +103,15 @@ class ValueReader {
 
   /// The tensor's dims say which indices its values are for; a list is one for each index of a dim.
   void read_file(PerMask& out, const std::string& text, std::string_view flag) const {
-    const auto [path, tensor] = file_of(text);
-    const TensorInput file = open_tensor({.path = path, .tensor = tensor});
+    const TensorInput file = open(text, flag);
     std::vector<std::byte> bytes(file.bytes.begin(), file.bytes.end());
     if (file.swap_item_bytes > 1) swap_bytes(bytes, file.swap_item_bytes);
     const Dims& dims = src_.desc.layout.dims();
     try {
-      if (file.desc.layout.ndims() != 1 || dims.size() == 1) {
+      const bool one = file.desc.layout.elements() == 1 && !per_;
+      if (file.desc.layout.ndims() != 1 || dims.size() == 1 || one) {
         out = cpu::per_mask_of_tensor(file.desc, std::span(bytes), dims, groups_, std::string(flag));
+        groups_used_ = groups_used_ || out.mask != 0;
         return;
       }
     } catch (const Error& error) {
@@ -102,6 +120,20 @@ class ValueReader {
     }
     out = cpu::per_mask_of_tensor(file.desc, std::span(bytes), file.desc.layout.dims());
     take_list(out, flag, text);
+  }
+
+  /// The tensor of a file; an error says of which flag and file it is.
+  static TensorInput open(const std::string& text, std::string_view flag) {
+    const auto [path, tensor] = file_of(text);
+    try {
+      return open_tensor({.path = path, .tensor = tensor});
+    } catch (const Failure& failure) {
+      const Error& error = failure.error();
+      if (error.message().find(path) != std::string::npos) throw;
+      throw Failure(failure.exit_code(),
+                    Error(error.code(), fmt::format("{} {}: {}", flag, escaped(text), error.message()), error.field(),
+                          error.value(), error.limit()));
+    }
   }
 
   int ndims() const { return src_.desc.layout.ndims(); }
@@ -136,6 +168,7 @@ class ValueReader {
   const Text& per_;
   const ValueSide &src_, &dst_;
   Dims groups_{};
+  mutable bool per_used_ = false, groups_used_ = false;
 };
 
 }  // namespace
@@ -144,7 +177,9 @@ Padding padding_argument(const std::string& text, DType dtype) {
   if (text == "zero") return Padding::zero();
   if (text == "keep") return Padding::keep();
   const ElementValue value = from_command_line([&] { return ElementValue::parse(text, "--pad"); });
-  from_command_line([&] { return element_bits(value, dtype, "--pad"); });
+  // A type without a 0 has a place for it in padding; any other value is that of an element.
+  from_command_line(
+      [&] { return value.real() == 0 ? padding_bits(value, dtype) : element_bits(value, dtype, "--pad"); });
   return Padding::of(value);
 }
 
@@ -167,21 +202,28 @@ Attributes attributes_for(const ValueOptions& options, const ValueSide& src, con
   }
   reader.read(out.src_zero_point, options.src_zero_point, "--src-zero-point");
   reader.read(out.dst_zero_point, options.dst_zero_point, "--dst-zero-point");
+  reader.check_used();
   try {
     check_attributes(out, src.desc, dst.desc);
   } catch (const Error& error) {
-    throw with_flags(error, options, options.src_scale ? "--src-scale" : "--scale");
+    throw with_flags(error, options);
   }
   return out;
 }
 
 Error with_flags(const Error& error, const ValueOptions& options, const std::string& scale_flag) {
-  const auto zero_point = [&](const Text& own, const char* flag) { return own ? flag : "--zero-point"; };
-  const AttributeName names[] = {{"src_scale", scale_flag},
-                                 {"dst_scale", options.std ? "--std" : "--dst-scale"},
-                                 {"src_zero_point", zero_point(options.src_zero_point, "--src-zero-point")},
-                                 {"dst_zero_point", zero_point(options.dst_zero_point, "--dst-zero-point")},
-                                 {"mean", "--mean"}};
+  const auto called = [](const std::string& flag, const Text& text) {
+    return flag + (text && ValueReader::is_file(*text) ? " " + escaped(*text) : "");
+  };
+  const auto either = [&](const char* flag, const Text& text, const std::string& short_flag, const Text& short_text) {
+    return text ? called(flag, text) : called(short_flag, short_text);
+  };
+  const AttributeName names[] = {
+      {"src_scale", either("--src-scale", options.src_scale, scale_flag, options.scale)},
+      {"dst_scale", either("--dst-scale", options.dst_scale, options.std ? "--std" : "--dst-scale", options.std)},
+      {"src_zero_point", either("--src-zero-point", options.src_zero_point, "--zero-point", options.zero_point)},
+      {"dst_zero_point", either("--dst-zero-point", options.dst_zero_point, "--zero-point", options.zero_point)},
+      {"mean", called("--mean", options.mean)}};
   const Error named = renamed(error, names);
   static constexpr std::string_view kPlace = "reorder: ";
   const std::string& message = named.message();

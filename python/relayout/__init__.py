@@ -28,7 +28,7 @@ from ._model import Model, plan, run
 from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflicts, clear_plan_cache, contiguous, copy,
                       default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
-from ._record import Record, RecordField, dequantize
+from ._record import Record, RecordField, Repacked, dequantize, repack
 from . import _arguments, _signatures  # noqa: F401 - classes get their signatures
 
 if TYPE_CHECKING:
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError", "InternalError",
-    "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError", "Model",
-    "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "Record", "RecordField", "SYSTEMS",
-    "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas", "bank_conflicts", "clear_plan_cache",
-    "contiguous", "convert", "convert_file", "copy", "default_threads", "dequantize", "empty", "find_swizzle",
-    "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open", "overlaps", "permute_gates",
-    "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run", "save", "set_isa", "transpose",
+    "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
+    "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "Record", "RecordField",
+    "Repacked", "SYSTEMS", "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas",
+    "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy", "default_threads",
+    "dequantize", "empty", "find_swizzle", "interop", "is_channels_last", "isa", "layout", "layout_of", "load",
+    "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "rearrange",
+    "reorder_in_place", "repack", "run", "save", "set_isa", "transpose",
 ]
 
 _SUBMODULES = ("checkpoint", "opencl", "testing")

@@ -16,7 +16,7 @@ from ._dtypes import known_name, name_of, numpy_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Layout
 
-__all__ = ["Record", "RecordField", "dequantize"]
+__all__ = ["Record", "RecordField", "Repacked", "dequantize", "repack"]
 
 
 class RecordField(NamedTuple):
@@ -44,14 +44,22 @@ class Record:
 
     record: an expression, as "record{a:u8, x:f32[3];aligned}" for an array of structs or
     "record{d:f16[2,1] = strides:9,9, q:u4[2,32] = ...}" for fields with layouts; the name of a packed format whose
-    fields share one buffer ("ggml:q4_0"); a NumPy structured dtype; or a dict as to_dict() returns it. dims: of the
-    array of structs, or of the packed matrix.
+    fields share one buffer ("ggml:q4_0"), or of another one together with `buffer`, the name of one of its tensors; a
+    NumPy structured dtype; or a dict as to_dict() returns it. dims: of the array of structs, or of the packed matrix.
+    group: how many values of that share a scale, where the format leaves it open; 0 is what its checkpoints mostly
+    have.
     Errors: ParseError, InvalidArgumentError (a member that is no multiple of its size into the struct, which NumPy
     allows), NotInjectiveError (a bit in two fields, with both names and indices), UnsupportedError.
     """
 
-    def __init__(self, record: Union[str, np.dtype, Mapping[str, Any]], dims: Sequence[int] = ()):
-        if isinstance(record, str):
+    def __init__(self, record: Union[str, np.dtype, Mapping[str, Any]], dims: Sequence[int] = (), *,
+                 buffer: str = "", group: int = 0):
+        if buffer or group:
+            if not isinstance(record, str):
+                raise InvalidArgumentError("buffer and group are of a packed format, by its name", "record",
+                                           repr(record))
+            self._record = _native._packed_record(record, tuple(dims), buffer, group)
+        elif isinstance(record, str):
             self._record = _native._record(record, tuple(dims))
         elif isinstance(record, np.dtype):
             if record.names is None:
@@ -155,6 +163,18 @@ class Record:
         return f"relayout.Record({self.expression!r})"
 
 
+class Repacked(NamedTuple):
+    """Packed weights in another format: an array of bytes where the format has one buffer, else a dict of its tensors
+    by name, of the types and shapes that checkpoints of the format have; the dims of the values there; and whether all
+    values are what they were, or by how much they were rounded."""
+
+    buffers: Any
+    shape: Tuple[int, ...]
+    exact: bool
+    largest_error: float
+    rms_error: float
+
+
 def dequantize(format: str, buffers: Any, shape: Sequence[int], *, dtype: Any = "f32", group: int = 0,
                threads: int = 0) -> np.ndarray:
     """The values of packed weights, as a row-major NumPy array.
@@ -162,24 +182,48 @@ def dequantize(format: str, buffers: Any, shape: Sequence[int], *, dtype: Any = 
     format: "ggml:q4_0", "gptq", "awq", "marlin", "mlx:affine", ... buffers: an array with the bytes of all blocks,
     where the format has one buffer; else a dict of the format's tensors by name, for GPTQ {"qweight": ...,
     "qzeros": ..., "scales": ...}.
-    shape: of the values, N,K or K,N as the format has them. dtype: f32, f16 or bf16. group: how many values
-    share a scale; 0 follows from the scales. Values are computed in f32 with one rounding an operation.
+    shape: of the values, N,K or K,N as the format has them. dtype: any type of a whole byte or more. group: how many
+    values share a scale; 0 follows from the scales. Values are computed in f32 with one rounding an operation.
     """
-    described = _native._packed_format(format)
     name = name_of(dtype)
+    arrays, group = _given(format, buffers, shape, group)
+    out = np.empty(tuple(shape), numpy_dtype(name))
+    _native._dequantize(format, tuple(shape), group, arrays, _bytes_of(out), name, threads)
+    return out
+
+
+def repack(format: str, buffers: Any, shape: Sequence[int], to: str, *, group: int = 0, to_group: int = 0,
+           requantise: bool = False, threads: int = 0) -> Repacked:
+    """Packed weights in another packed format: codes, scales and zero points move, and no value is rounded.
+
+    format, buffers, shape, group: as for dequantize(). to: the other format. to_group: how many values share a scale
+    there; 0 is as many as before. UnsupportedError names what the other format has no place for; with requantise=True
+    the values are rounded to its grid then.
+    """
+    arrays, group = _given(format, buffers, shape, group)
+    described, values = _native._repacked_arrays(format, tuple(shape), group, arrays, to, to_group)
+    made = {name: np.empty(extents, numpy_dtype(dtype)) for name, dtype, extents in described}
+    done = _native._repack(format, tuple(shape), group, arrays, to, to_group,
+                           [(name, _bytes_of(array)) for name, array in made.items()], requantise, threads)
+    dims = _native._packed_format(to)["dims_buffer"]
+    if dims:
+        made[dims] = np.array(values, np.int64)
+    return Repacked(made[""] if list(made) == [""] else made, values, *done)
+
+
+def _given(format: str, buffers: Any, shape: Sequence[int], group: int) -> Tuple[List[Any], int]:
+    """The buffers as (name, bytes, type), and how many values share a scale, which the scales say."""
+    described = _native._packed_format(format)
     given = {"": buffers} if described["one_buffer"] else dict(buffers)
     arrays = []
     for buffer, x in given.items():
         _check_array(x)
         x = np.asarray(x)
         arrays.append((buffer, np.ascontiguousarray(x).reshape(-1).view(np.uint8), known_name(x.dtype) or ""))
-        floating = [f for f, t, b in described["fields"] if b == buffer and t.startswith(("f", "bf"))]
+        floating = [f for f, t, names in described["fields"] if buffer in names and t.startswith(("f", "bf"))]
         if group == 0 and floating and not described["one_buffer"] and x.ndim == 2:
-            ratios = [extent // max(1, own) for extent, own in zip(shape, x.shape)]
-            group = max(ratios)
-    out = np.empty(tuple(shape), numpy_dtype(name))
-    _native._dequantize(format, tuple(shape), group, arrays, _bytes_of(out), name, threads)
-    return out
+            group = max(extent // max(1, own) for extent, own in zip(shape, x.shape))
+    return arrays, group
 
 
 def _bytes_of(x: Any) -> np.ndarray:

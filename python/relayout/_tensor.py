@@ -156,6 +156,8 @@ class Tensor:
                 return raw.view(wanted)
             raise InvalidArgumentError(f"{self._what()} has {raw.size} bytes, no whole number of elements of {dtype}",
                                        "dtype", str(dtype), str(raw.size))
+        if name in PACKED and self.type_name in ("<V1", ">V1"):  # as NumPy writes arrays of ml_dtypes
+            return self._shaped(raw, sub_byte_dtype(str(name)))
         if name in PACKED and width == 1 and self._untyped():
             return unpacked(raw, str(name), (count_in(str(name), raw.size),))
         if name not in PACKED and wanted.itemsize * 8 == self._said["item_bits"]:

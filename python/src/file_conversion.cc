@@ -11,8 +11,10 @@
 #include "python/src/copies.h"
 #include "python/src/layout.h"
 #include "python/src/watch.h"
+#include "relayout/cpu/reorder.h"
 #include "relayout/cpu/slab_reorder.h"
 #include "relayout/interop/files/tensor_file.h"
+#include "relayout/interop/numpy_bytes.h"
 
 namespace nb = nanobind;
 
@@ -109,6 +111,14 @@ void check_holds(const cpu::SlabSource& src) {
               "src", std::to_string(have), std::to_string(need));
 }
 
+/// Elements of which each has a byte, in row-major order behind each other.
+std::vector<std::byte> packed_rows(std::span<const std::byte> bytes, const Dims& shape, const Dims& strides,
+                                   DType dtype) {
+  std::vector<std::byte> rows(bytes.size());
+  cpu::reorder({Layout::strided(shape, strides), DType::u8}, bytes, {Layout::contiguous(shape), DType::u8}, rows);
+  return numpy::packed(rows, dtype);
+}
+
 SlabGrid slabs_for(const cpu::SlabSource& src, const cpu::SlabDestination& dst, std::optional<int64_t> max_memory) {
   SlabGrid grid = cpu::slab_grid(src, dst, max_memory);
   if (!max_memory) return grid;
@@ -132,20 +142,28 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
   const auto tensors = file.tensors();
   // Of a file without names the name is the new file's alone.
   const std::size_t index = tensors.size() == 1 && tensors[0].name.empty() ? 0 : file.find(tensor);
-  const StoredTensor& stored = tensors[index];
+  StoredTensor stored = tensors[index];
   const std::string own = type_of(stored, src_dtype);
+  const std::optional<DType> known = find_dtype(own);
+  const bool one_a_byte = known && numpy::has_one_a_byte(stored.type_name, *known);
+  const Dims strides = file_strides(stored, 1);
+  if (one_a_byte) {
+    stored.item_bits = bits(*known);
+    stored.fortran_order = false;  // packed() brings them into order
+  }
   const Planned work = planned(stored, src, dst, dims, own, dst_dtype.value_or(own), attributes);
   const Plan& plan = work.conversion.plan();
   if (plan.attributes().beta != 0)
     throw Error(ErrorCode::invalid_argument, "beta adds to what a destination holds, and a new file holds nothing",
                 "beta");
   const TensorSpec spec = spec_of(work.dst, work.conversion.dst().buffer_dims, plan.dst().dtype, tensor);
-  const std::span<const std::byte> bytes =
-      watched(nb::handle(), [&](const GoOn& go_on) { return file.bytes(index, go_on); });
+  std::span<const std::byte> bytes = watched(nb::handle(), [&](const GoOn& go_on) { return file.bytes(index, go_on); });
+  std::vector<std::byte> packed;
+  if (one_a_byte) bytes = packed = packed_rows(bytes, stored.shape, strides, *known);
   Watched watch(progress);
   const cpu::SlabSource source{.desc = plan.src(),
                                .bytes = bytes,
-                               .mapped = file.mapped(index),
+                               .mapped = file.mapped(index) && !one_a_byte,
                                .swap_item_bytes = stored.byte_swapped ? stored.item_bits / 8 : 0,
                                .gates = work.src_gates};
   check_holds(source);

@@ -3,11 +3,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "python/src/arrays.h"
 #include "python/src/layout.h"
 #include "relayout/core/packed/packed.h"
 #include "relayout/cpu/dequantize.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/repack.h"
 #include "relayout/interop/c_record.h"
 #include "relayout/interop/numpy_record.h"
 
@@ -83,41 +86,95 @@ void put(const PyRecord& self, const std::string& name, nb::handle x, nb::handle
   cpu::reorder(dense, memory_of_bytes(from), field.desc(), Elements(memory_to_write(to)), {.padding = Padding::zero()});
 }
 
-void dequantize(const std::string& format, nb::handle shape, int64_t group, nb::list buffers, nb::handle out,
-                const std::string& dtype, int threads) {
-  cpu::PackedTensor tensor{.format = format, .values = dims_of(shape, "shape"), .group = group};
-  const PackedFormat& packed = packed_format(format);
+PyRecord packed(const std::string& name, nb::handle dims, const std::string& buffer, int64_t group) {
+  return {packed_record(packed_format(name), dims_of(dims, "dims"), buffer, group)};
+}
+
+/// The buffers of a packed matrix, of which Python gives (name, bytes, type); they live as long as this.
+struct Given {
   std::vector<std::unique_ptr<Array>> arrays;
   std::vector<cpu::PackedBuffer> memory;
-  for (const nb::handle item : buffers) {
-    const auto name = nb::cast<std::string>(item[0]);
-    const auto type = nb::cast<std::string>(item[2]);  // of the array's elements; "" where relayout has no such type
-    arrays.push_back(std::make_unique<Array>(nb::object(item[1])));
-    memory.emplace_back(name, memory_of_bytes(*arrays.back()));
-    for (const PackedField& field : packed.fields) {
-      if (packed.one_buffer() || field.buffer != name || !is_floating(field.dtype)) continue;
-      if (!type.empty() && is_floating(parse_dtype(type))) tensor.types.emplace_back(field.name, parse_dtype(type));
+  cpu::PackedTensor tensor;
+
+  Given(const std::string& format, nb::handle shape, int64_t group, nb::list buffers)
+      : tensor{.format = format, .values = dims_of(shape, "shape"), .group = group} {
+    const PackedFormat& packed = packed_format(format);
+    for (const nb::handle item : buffers) {
+      const auto name = nb::cast<std::string>(item[0]);
+      const auto type = nb::cast<std::string>(item[2]);  // of the array's elements; "" where relayout has no such type
+      arrays.push_back(std::make_unique<Array>(nb::object(item[1])));
+      memory.emplace_back(name, memory_of_bytes(*arrays.back()));
+      for (const PackedField& field : packed.fields) {
+        const std::vector<std::string_view> names = names_of_buffer(packed, field.buffer);
+        if (packed.one_buffer() || !is_floating(field.dtype) || std::ranges::find(names, name) == names.end()) continue;
+        if (!type.empty() && is_floating(parse_dtype(type))) tensor.types.emplace_back(field.name, parse_dtype(type));
+      }
     }
   }
+};
+
+void dequantize(const std::string& format, nb::handle shape, int64_t group, nb::list buffers, nb::handle out,
+                const std::string& dtype, int threads) {
+  const Given given(format, shape, group, buffers);
   const Array to(out);
   const auto bytes = memory_to_write(to);
-  const TensorDesc dst(Layout::contiguous(tensor.values), parse_dtype(dtype));
+  const TensorDesc dst(Layout::contiguous(given.tensor.values), parse_dtype(dtype));
   const nb::gil_scoped_release released;
-  cpu::dequantize(tensor, memory, dst, Elements(bytes), {.threads = threads});
+  cpu::dequantize(given.tensor, given.memory, dst, Elements(bytes), {}, {.threads = threads});
+}
+
+/// The arrays of a matrix in another format, (name, type, shape), and its dims there.
+nb::tuple repacked_arrays(const std::string& format, nb::handle shape, int64_t group, nb::list buffers,
+                          const std::string& to, int64_t to_group) {
+  const Given given(format, shape, group, buffers);
+  const cpu::PackedTensor target = cpu::packed_as(given.tensor, to, to_group);
+  const PackedFormat& packed = packed_format(to);
+  nb::list out;
+  for (const std::string_view buffer : cpu::value_buffers(packed)) {
+    const PackedArray array = packed_array(packed, target.values, buffer, target.group);
+    DType dtype = array.dtype;
+    for (const auto& [field, type] : target.types) {
+      if (packed.field(field).buffer == buffer) dtype = type;
+    }
+    out.append(nb::make_tuple(std::string(buffer), std::string(relayout::name(dtype)), tuple_of(array.shape)));
+  }
+  return nb::make_tuple(out, tuple_of(target.values));
+}
+
+/// Fills the arrays of repacked_arrays(), (name, bytes) each; whether that is exact, and the errors.
+nb::tuple repack(const std::string& format, nb::handle shape, int64_t group, nb::list buffers, const std::string& to,
+                 int64_t to_group, nb::list arrays, bool requantise, int threads) {
+  const Given given(format, shape, group, buffers);
+  const cpu::PackedTensor target = cpu::packed_as(given.tensor, to, to_group);
+  std::vector<std::unique_ptr<Array>> kept;
+  std::vector<cpu::PackedTarget> targets;
+  for (const nb::handle item : arrays) {
+    kept.push_back(std::make_unique<Array>(nb::object(item[1])));
+    targets.emplace_back(nb::cast<std::string>(item[0]), Elements(memory_to_write(*kept.back())));
+  }
+  cpu::Repacked done;
+  {
+    const nb::gil_scoped_release released;
+    done = cpu::repack(given.tensor, given.memory, target, targets,
+                       {.requantise = requantise, .run = {.threads = threads}});
+  }
+  return nb::make_tuple(done.exact, done.largest_error, done.rms_error);
 }
 
 nb::dict described_format(const std::string& name) {
   const PackedFormat& format = packed_format(name);
   nb::list fields;
   for (const PackedField& field : format.fields) {
-    fields.append(
-        nb::make_tuple(std::string(field.name), std::string(relayout::name(field.dtype)), std::string(field.buffer)));
+    nb::list names;
+    for (const std::string_view each : names_of_buffer(format, field.buffer)) names.append(std::string(each));
+    fields.append(nb::make_tuple(std::string(field.name), std::string(relayout::name(field.dtype)), names));
   }
   nb::dict out;
   out["name"] = std::string(format.name);
   out["dims"] = std::string(format.dims);
   out["fields"] = fields;
   out["value"] = std::string(format.value);
+  out["dims_buffer"] = std::string(format.dims_buffer);
   out["one_buffer"] = format.one_buffer();
   return out;
 }
@@ -141,6 +198,11 @@ void bind_records(nb::module_& module) {
   module.def("_record_of_descr", &of_descr, nb::arg("descr"), nb::arg("shape"));
   module.def("_dequantize", &dequantize, nb::arg("format"), nb::arg("shape"), nb::arg("group"), nb::arg("buffers"),
              nb::arg("out"), nb::arg("dtype"), nb::arg("threads"));
+  module.def("_packed_record", &packed, nb::arg("name"), nb::arg("dims"), nb::arg("buffer"), nb::arg("group"));
+  module.def("_repacked_arrays", &repacked_arrays, nb::arg("format"), nb::arg("shape"), nb::arg("group"),
+             nb::arg("buffers"), nb::arg("to"), nb::arg("to_group"));
+  module.def("_repack", &repack, nb::arg("format"), nb::arg("shape"), nb::arg("group"), nb::arg("buffers"),
+             nb::arg("to"), nb::arg("to_group"), nb::arg("arrays"), nb::arg("requantise"), nb::arg("threads"));
   module.def("_packed_format", &described_format, nb::arg("name"));
 }
 

@@ -77,10 +77,12 @@ CALLS = {
     "Layout.unfold": dict(self=LAYOUT, dim=0, size=1, step=1),
     "Layout.unsqueeze": dict(self=LAYOUT, dim=0),
     "Model": dict(path="/nowhere.onnx"),
-    "Record": dict(record="record{a:u8, x:f32;aligned}", dims=(2,)),
+    "Record": dict(record="record{a:u8, x:f32;aligned}", dims=(2,), buffer="", group=0),
     "Record.at_byte": dict(self=RECORD, byte=1),
     "Record.put": dict(self=RECORD, buffer=np.zeros(16, np.uint8), name="a", x=np.zeros(2, np.uint8)),
     "Record.take": dict(self=RECORD, buffer=np.zeros(16, np.uint8), name="x"),
+    "repack": dict(format="ggml:q4_0", buffers=np.zeros(18, np.uint8), shape=(1, 32), to="ggml:q8_0", group=0,
+                   to_group=0, requantise=False, threads=1),
     "dequantize": dict(format="ggml:q4_0", buffers=np.zeros(18, np.uint8), shape=(1, 32), dtype="f32", group=0,
                        threads=1),
     "bank_conflicts": dict(layout=TILE, access="row", dtype="f16"),
@@ -143,8 +145,8 @@ def call(function, given):
 def test_every_function_with_arguments_is_called():
     without = {name for name, thing in EVERYTHING.items()
                if not [p for p in inspect.signature(thing).parameters if p != "self"]}
-    elsewhere = ("opencl.", "testing.", "Model.", "Conversion", "RecordField", "rearrange", "Layout.permute",
-                 "Layout.view", "Layout.expand", "Layout.offset")
+    elsewhere = ("opencl.", "testing.", "Model.", "Conversion", "RecordField", "Repacked", "rearrange",
+                 "Layout.permute", "Layout.view", "Layout.expand", "Layout.offset")
     errors = {name for name, thing in EVERYTHING.items() if isinstance(thing, type) and issubclass(thing,
                                                                                                    BaseException)}
     missing = {name for name in set(EVERYTHING) - set(CALLS) - without - errors if not name.startswith(elsewhere)}

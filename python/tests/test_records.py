@@ -115,7 +115,8 @@ def test_overlaps_are_refused_with_both_names():
 
 
 def _ggml_types():
-    return [name for name in ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K")
+    return [name for name in ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K",
+                              "tq2_0")
             if _known(f"ggml:{name}")]
 
 
@@ -144,6 +145,20 @@ def test_a_thousand_random_blocks_have_ggufs_values(name):
         assert np.array_equal(half, expected.astype(np.float16), equal_nan=True)
 
 
+@pytest.mark.parametrize("name, scale_bytes, limit", [("mxfp4", 1, 255), ("nvfp4", 4, 127)])
+def test_small_floats_of_gguf_have_its_values(name, scale_bytes, limit):
+    gguf = pytest.importorskip("gguf")
+    from gguf import quants
+    kind = getattr(gguf.GGMLQuantizationType, name.upper(), None)
+    if kind is None or not hasattr(quants, name.upper()):
+        pytest.skip(f"this version of gguf has no {name}")
+    values, size = gguf.GGML_QUANT_SIZES[kind]
+    raw = np.random.default_rng(6).integers(0, 256, (40, 25, size), dtype=np.uint8)
+    raw[:, :, :scale_bytes] %= limit  # the scales above are NaN in the formats, and numbers in ggml
+    raw = raw.reshape(40, 25 * size)
+    assert (relayout.dequantize(f"ggml:{name}", raw, (40, 25 * values)) == quants.dequantize(raw, kind)).all()
+
+
 def _random_codes(rng, shape):
     return rng.integers(0, 16, shape, dtype=np.uint32)
 
@@ -166,6 +181,66 @@ def test_gptqs_and_awqs_checkpoints_have_the_values_of_their_loops():
     assert (found == scale * (w.astype(np.float32) - zero)).all()
     found = relayout.dequantize("awq", {"qweight": words, "qzeros": zeros, "scales": s.astype(np.float32)}, (k, n))
     assert (found == scale * (w.astype(np.float32) - zero)).all()
+
+
+def _gptq(rng, k, n, group, zero=7):
+    w = _random_codes(rng, (k, n))
+    z = np.full((k // group, n), zero, np.uint32)
+    s = rng.normal(size=(k // group, n)).astype(np.float16)
+    words = sum(w[i::8] << (4 * i) for i in range(8)).astype(np.uint32).view(np.int32)
+    zeros = sum(z[:, i::8] << (4 * i) for i in range(8)).astype(np.uint32).view(np.int32)
+    return {"qweight": words, "qzeros": zeros, "scales": s}
+
+
+@pytest.mark.parametrize("group", [64, 256])
+def test_repacked_weights_have_the_same_values_and_the_loaders_shapes(group):
+    k, n = 256, 64
+    gptq = _gptq(np.random.default_rng(8), k, n, group)
+    values = relayout.dequantize("gptq", gptq, (k, n))
+    awq = relayout.repack("gptq", gptq, (k, n), "awq")
+    assert awq.exact and awq.shape == (k, n) and list(awq.buffers) == ["qweight", "qzeros", "scales"]
+    assert awq.buffers["qweight"].dtype == np.int32 and awq.buffers["qweight"].shape == (k, n // 8)
+    marlin = relayout.repack("awq", awq.buffers, (k, n), "marlin")
+    assert marlin.buffers["B"].shape == (k // 16, 2 * n) and marlin.buffers["s"].shape == (k // group, n)
+    assert (relayout.dequantize("marlin", marlin.buffers, (k, n)) == values).all()
+    named = {"qweight": marlin.buffers["B"], "scales": marlin.buffers["s"]}  # as other programs call them
+    assert (relayout.dequantize("marlin", named, (k, n)) == values).all()
+    back = relayout.repack("marlin", named, (k, n), "gptq")
+    assert all((back.buffers[name] == gptq[name]).all() for name in gptq)
+    with pytest.raises(relayout.UnsupportedError, match="has no field for the zero point"):
+        relayout.repack("gptq", gptq, (k, n), "mlx:affine")
+    mlx = relayout.repack("gptq", gptq, (k, n), "mlx:affine", to_group=64, requantise=True)
+    assert mlx.shape == (n, k) and not mlx.exact and mlx.buffers["weight"].dtype == np.uint32
+    found = relayout.dequantize("mlx:affine", mlx.buffers, (n, k))
+    assert abs(np.abs(found.T - values).max() - mlx.largest_error) < 1e-6
+
+
+def test_blocks_are_one_array_and_dims_are_written():
+    raw = np.random.default_rng(9).integers(0, 256, (2, 44), dtype=np.uint8)
+    made = relayout.repack("ggml:q5_0", raw, (2, 64), "ggml:q8_0")
+    assert made.exact and made.buffers.shape == (2, 68) and made.buffers.dtype == np.uint8
+    assert np.array_equal(relayout.dequantize("ggml:q8_0", made.buffers, (2, 64)),
+                          relayout.dequantize("ggml:q5_0", raw, (2, 64)), equal_nan=True)
+    gptq = _gptq(np.random.default_rng(8), 256, 64, 64)
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    stored = relayout.repack("gptq", gptq, (256, 64), "compressed-tensors:pack-quantized", requantise=True).buffers
+    assert stored["weight_shape"].tolist() == [64, 256] and stored["weight_scale"].dtype == ml_dtypes.bfloat16
+    with pytest.raises(relayout.InvalidArgumentError, match="has groups of its own"):
+        relayout.repack("gptq", gptq, (256, 64), "ggml:q4_0", to_group=64)
+
+
+def test_values_are_stored_in_any_type():
+    raw = np.random.default_rng(10).integers(0, 60, (2, 36), dtype=np.uint8)
+    values = relayout.dequantize("ggml:q4_0", raw, (2, 64))
+    assert (relayout.dequantize("ggml:q4_0", raw, (2, 64), dtype="f64") == values).all()
+    assert (relayout.dequantize("ggml:q4_0", raw, (2, 64), dtype="s16") == np.rint(values)).all()
+
+
+def test_a_buffer_of_a_packed_format_is_a_record():
+    zeros = relayout.Record("gptq", (256, 64), buffer="qzeros", group=32)
+    assert zeros.fields["z"].layout.dims == (8, 64) and zeros.bytes == 256
+    with pytest.raises(relayout.InvalidArgumentError, match="buffer and group are of a packed format"):
+        relayout.Record({"fields": [], "bytes": 0}, buffer="x")
 
 
 def test_what_is_missing_is_named():

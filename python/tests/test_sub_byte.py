@@ -107,3 +107,17 @@ def test_files(name, extension, tmp_path):
         got = loaded if extension == ".npy" else loaded["x"]
         assert got.dtype == dtype and np.array_equal(got.view(np.uint8) & (1 << BITS[name]) - 1,
                                                      x.view(np.uint8) & (1 << BITS[name]) - 1)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", [name for name in BITS if BITS[name] < 8])
+def test_files_that_numpy_writes_have_an_element_a_byte(name, order, tmp_path):
+    dtype = theirs({**FLOATS, **INTEGERS}[name])
+    values = every_value(dtype)
+    x = np.asarray(values[np.arange(3 * 5) * 7 % values.size].reshape(3, 5), order=order)
+    path, out = tmp_path / "x.npy", tmp_path / "y.npy"
+    np.save(path, x)
+    loaded = relayout.load(path, dtype=name)
+    assert loaded.dtype == dtype and np.array_equal(loaded.view(np.uint8), x.view(np.uint8))
+    relayout.convert_file(path, out, "ab", "ba", src_dtype=name, dtype="f32")
+    assert np.array_equal(np.load(out), x.astype(np.float32).T)

@@ -196,6 +196,9 @@ PerMask per_mask_of_shape(std::vector<double> values, const Dims& shape, const D
                     "; there is one number for each dim",
                 field + ".groups", join(groups, "x"), std::to_string(dims.size()));
   }
+  // One number is for all indices, whatever rank it has.
+  if (values.size() == 1 && std::ranges::all_of(shape, [](int64_t extent) { return extent == 1; }))
+    return {std::move(values), 0, {}};
   PerMask out{std::move(values), 0, Dims(dims.size(), 1)};
   bool fits = shape.size() == dims.size(), grouped = false;
   for (int d = 0; d < dims.size() && fits; ++d) {
