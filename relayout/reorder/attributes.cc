@@ -212,7 +212,8 @@ PerMask per_mask_of_shape(std::vector<double> values, const Dims& shape, const D
   }
   if (!fits) {
     throw Error(ErrorCode::invalid_argument,
-                field + " of shape " + join(shape, "x") + " for a tensor of " + join(dims, "x") +
+                field + " of shape " + (shape.empty() ? "()" : join(shape, "x")) + " for a tensor of " +
+                    (dims.empty() ? "()" : join(dims, "x")) +
                     (groups.empty() ? "" : " in groups of " + join(groups, "x")) +
                     ": it has the tensor's dims, each with its extent, with 1 where all indices share a value, or with "
                     "the number of groups" +

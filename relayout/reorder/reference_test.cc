@@ -132,6 +132,8 @@ TEST(Attributes, ShapesSayGroups) {
                              shape, dims, groups, "scale");
   };
   EXPECT_EQ(shaped({1, 1, 1}).mask, 0u);
+  EXPECT_EQ(shaped({}).mask, 0u);  // one value, whatever rank it has
+  EXPECT_EQ(shaped({1}, {1, 32, 1}).mask, 0u);
   EXPECT_EQ(shaped({1, 64, 1}).mask, 0b010u);
   EXPECT_TRUE(shaped({1, 64, 1}).groups.empty());
   EXPECT_EQ(shaped({6, 2, 1}).mask, 0b011u);
