@@ -111,10 +111,12 @@ def tuning(command):
 
     tensors.write_npy(command.path("x.npy"), (700, 900))
     command.ok("convert", "x.npy", "y.npy", "--from", "ab", "--to", "ba")
-    for extra in (("--tune=of-convert.txt",), ("--tune=of-convert.txt",), ("--tune",),
-                  ("--tune", "--max-memory", "1M")):
+    for extra in (("--tune=of-convert.txt",), ("--tune=of-convert.txt",), ("--tune",)):
         command.ok("convert", *extra, "x.npy", "z.npy", "--from", "ab", "--to", "ba", "-f")
         expect(content("z.npy"), content("y.npy"), "convert %s" % (extra,))
+    parts = command.run("convert", "--tune", "--max-memory", "1M", "x.npy", "z.npy", "--from", "ab", "--to", "ba", "-f")
+    expect(parts.returncode, 2, "a plan for parts is timed")
+    assert "in 32 parts, and no plan is timed" in parts.stderr, parts.stderr
 
     before = content("x.npy")
     result = command.run(*pair, "--tune=x.npy")
