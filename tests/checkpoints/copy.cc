@@ -1,6 +1,7 @@
 // checkpoint_copy IN OUT [SHARD_BYTES]: copies a checkpoint, each tensor row-major, through the library's reader and
 // writer; what cannot be read is left out. The format is that of OUT's extension. For tests that let other programs
 // read what this library writes.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -17,13 +18,22 @@ using checkpoint::Checkpoint;
 using checkpoint::CheckpointTensor;
 using checkpoint::CheckpointWriter;
 
-/// The elements of a tensor one after the other.
+/// The elements of a tensor one after the other, where they do not lie so.
 std::vector<std::byte> row_major(const CheckpointTensor& tensor, std::span<const std::byte> bytes) {
-  if (tensor.row_major()) return {bytes.begin(), bytes.end()};
   const TensorDesc from(tensor.memory(), tensor.dtype.value()), to(Layout::contiguous(tensor.shape), *tensor.dtype);
   std::vector<std::byte> out(static_cast<std::size_t>(tensor.array_bytes()));
   cpu::run(cpu::make_plan(from, to), bytes.data(), out.data());
   return out;
+}
+
+/// Pages of the mapping are given back as soon as they are written.
+void write_in_pieces(CheckpointWriter& writer, std::size_t tensor, std::span<const std::byte> bytes) {
+  constexpr std::size_t kPiece = 8 << 20;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    const auto piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+    writer.write(tensor, static_cast<int64_t>(at), piece);
+    release_pages(piece);
+  }
 }
 
 void copy(const std::string& in, const std::string& out, int64_t shard_bytes) {
@@ -40,7 +50,12 @@ void copy(const std::string& in, const std::string& out, int64_t shard_bytes) {
   CheckpointWriter writer = CheckpointWriter::create(out, specs, options);
   for (const std::size_t i : writer.order()) {
     const auto contents = model.contents(numbers[i]);
-    writer.write(i, 0, row_major(model.tensors()[numbers[i]], contents.bytes));
+    const CheckpointTensor& tensor = model.tensors()[numbers[i]];
+    if (tensor.row_major()) {
+      write_in_pieces(writer, i, contents.bytes);
+    } else {
+      writer.write(i, 0, row_major(tensor, contents.bytes));
+    }
     writer.set_written(i);
   }
   writer.commit();
