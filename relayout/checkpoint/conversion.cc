@@ -1,0 +1,384 @@
+// Rules applied to the tensors of a checkpoint: start reading at plan_conversion() at the end.
+#include "relayout/checkpoint/conversion.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "relayout/checkpoint/assembly.h"
+#include "relayout/core/error.h"
+#include "relayout/core/print.h"
+
+namespace relayout::checkpoint {
+namespace {
+
+/// A tensor as a rule sees it.
+struct Seen {
+  Assembly assembly;
+  bool already = false, assumed = false;
+};
+
+/// How a layout of these dims is recorded, so that two spellings of one are equal.
+std::string recorded_text(const Format& format, const Dims& dims) {
+  return spec_of(format, dims, DType::u8).layout->text();
+}
+
+/// Whether the elements are those of a type that reorders know, one after the other in the contents.
+bool has_elements(const CheckpointTensor& tensor) {
+  return tensor.dtype && tensor.notes.packed.empty() && !tensor.byte_swapped;
+}
+
+class Planner {
+ public:
+  Planner(const Checkpoint& model, const Rules& rules, const ConversionOptions& options)
+      : model_(model), rules_(rules), options_(options) {}
+
+  Conversion plan() {
+    const MetadataValue* before = model_.find_metadata(kRulesKey);
+    out_.done_before = before && before->type() == ValueType::text && before->text() == rules_.toml();
+    std::vector<bool> used(rules_.rules.size());
+    for (std::size_t i = 0; i < model_.tensors().size(); ++i) {
+      const std::optional<std::size_t> rule = out_.done_before ? std::nullopt : rule_of(i, used);
+      take(i, rule);
+    }
+    for (auto& [key, parts] : merges_) merge(key.first, key.second, parts);
+    for (std::size_t r = 0; r < used.size() && !out_.done_before; ++r)
+      if (!used[r]) out_.idle.push_back(r);
+    if (options_.strict && !out_.idle.empty())
+      throw Error(ErrorCode::invalid_argument, rules_.rules[out_.idle[0]].where + ": no tensor matches it", "rule",
+                  rules_.rules[out_.idle[0]].where);
+    std::ranges::stable_sort(out_.targets, {}, [](const Target& t) { return first_source(t); });
+    check_names();
+    for (const MetadataEntry& entry : model_.metadata())
+      if (entry.key != kRulesKey || !options_.record) out_.metadata.push_back(entry);
+    if (options_.record && !rules_.rules.empty())
+      out_.metadata.push_back({std::string(kRulesKey), MetadataValue::of(rules_.toml())});
+    return std::move(out_);
+  }
+
+ private:
+  /// A tensor among those that become one.
+  struct Part {
+    std::size_t source, pattern;
+  };
+
+  static std::size_t first_source(const Target& target) {
+    std::size_t out = target.pieces.empty() ? 0 : target.pieces[0].source;
+    for (const Piece& piece : target.pieces) out = std::min(out, piece.source);
+    return out;
+  }
+
+  const CheckpointTensor& tensor(std::size_t i) const { return model_.tensors()[i]; }
+
+  [[noreturn]] void fail(std::size_t source, std::size_t rule, const std::string& why,
+                         ErrorCode code = ErrorCode::invalid_argument) const {
+    const std::string name = escaped(tensor(source).name, 200);
+    throw Error(code, "tensor \"" + name + "\", " + rules_.rules[rule].where + ": " + why, "tensor", name);
+  }
+
+  /// The first rule whose pattern matches the name. Which pattern it was, and its captures, are kept.
+  std::optional<std::size_t> rule_of(std::size_t i, std::vector<bool>& used) {
+    for (std::size_t r = 0; r < rules_.rules.size(); ++r) {
+      const std::vector<NamePattern>& match = rules_.rules[r].match;
+      for (pattern_ = 0; pattern_ < match.size(); ++pattern_) {
+        auto found = match[pattern_].match(tensor(i).name);
+        if (!found) continue;
+        captures_ = std::move(*found);
+        used[r] = true;
+        return r;
+      }
+    }
+    if (rules_.unmatched == Unmatched::error && !out_.done_before)
+      throw Error(ErrorCode::invalid_argument,
+                  "tensor \"" + escaped(tensor(i).name, 200) + "\": no rule matches it, and unmatched = \"error\"",
+                  "tensor", escaped(tensor(i).name, 200));
+    return std::nullopt;
+  }
+
+  void take(std::size_t i, std::optional<std::size_t> r) {
+    const bool skipped = r ? rules_.rules[*r].skip : rules_.unmatched == Unmatched::skip && !out_.done_before;
+    if (skipped) {
+      out_.skipped.push_back(i);
+      return;
+    }
+    if (tensor(i).problem) throw *tensor(i).problem;
+    if (!r) {
+      copy(i);
+      return;
+    }
+    const Rule& rule = rules_.rules[*r];
+    if (rule.merge) {
+      merges_[{*r, rule.rename->with(captures_)}].push_back({i, pattern_});
+      return;
+    }
+    convert(i, *r);
+  }
+
+  /// The tensor as it is stored, row-major.
+  void copy(std::size_t i) {
+    Target target{.spec = spec_of(tensor(i))};
+    const bool elements = has_elements(tensor(i));
+    if (elements) {
+      target.memory = TensorDesc(Layout::contiguous(tensor(i).shape), *tensor(i).dtype);
+      target.pieces = whole(i, tensor(i).memory()).pieces;
+    } else {
+      const Layout bytes = Layout::contiguous(Dims{tensor(i).byte_size});
+      target.memory = TensorDesc(bytes, DType::u8);
+      target.pieces = whole(i, bytes).pieces;
+      if (!tensor(i).row_major() || tensor(i).byte_swapped)
+        throw Error(ErrorCode::unsupported,
+                    "tensor \"" + escaped(tensor(i).name, 200) + "\": " +
+                        (tensor(i).byte_swapped ? "its elements are big-endian"
+                                                : "it has strides, and a type that is not known here"),
+                    "tensor", escaped(tensor(i).name, 200));
+    }
+    target.src_type = target.memory.dtype;
+    if (elements && !tensor(i).row_major() && !target.spec.layout) target.spec.notes.strides = tensor(i).strides;
+    out_.targets.push_back(std::move(target));
+  }
+
+  /// Whether the record of a tensor says that a rule was applied to it; an error where it says neither.
+  bool is_recorded_as_made(std::size_t i, std::size_t r) const {
+    const Rule& rule = rules_.rules[r];
+    const CheckpointTensor& t = tensor(i);
+    if (!rule.from || !t.layout) return false;
+    const auto equals = [&](const Format& format) {
+      try {
+        return recorded_text(*t.layout, *t.dims) == recorded_text(format, *t.dims);
+      } catch (const Error&) {
+        return false;  // a layout of another rank
+      }
+    };
+    if (equals(*rule.to)) return true;
+    if (equals(*rule.from)) return false;
+    fail(i, r,
+         "it is recorded as " + escaped(t.layout->text()) + " of " + join(*t.dims, "x") + ", and the rule converts " +
+             escaped(rule.from->text()) + " to " + escaped(rule.to->text()));
+  }
+
+  Seen see(std::size_t i, std::size_t r) const {
+    const Rule& rule = rules_.rules[r];
+    const CheckpointTensor& t = tensor(i);
+    Seen out{.already = is_recorded_as_made(i, r)};
+    if (out.already) return out;
+    try {
+      if (rule.from) {
+        const Dims dims = t.layout ? *t.dims : rule.from->dims_from_physical(t.shape);
+        out.assumed = !t.layout;
+        if (out.assumed && options_.strict) fail(i, r, "its layout is not recorded, and --strict asks for a record");
+        out.assembly = whole(
+            i, rule.from->physical_shape(dims) ? rule.from->bind_physical(dims, t.strides) : rule.from->bind(dims));
+      } else if (t.layout && t.layout->physical_shape(*t.dims)) {
+        out.assembly = whole(i, t.layout->bind_physical(*t.dims, t.strides));
+      } else {
+        out.assembly = whole(i, t.memory());
+      }
+      if (rule.permute) out.assembly = permuted(out.assembly, *rule.permute);
+    } catch (const Error& error) {
+      if (error.message().starts_with("tensor ")) throw;
+      fail(i, r, error.message(), error.code());
+    }
+    return out;
+  }
+
+  /// Whether the rule changes more than a name. Then the elements must be of a known type.
+  bool changes(const Rule& rule) const { return rule.from || rule.type || rule.permute || rule.split || rule.merge; }
+
+  void check_type(std::size_t i, std::size_t r) const {
+    const Rule& rule = rules_.rules[r];
+    const CheckpointTensor& t = tensor(i);
+    if (!changes(rule)) return;
+    if (!has_elements(t))
+      fail(i, r,
+           t.byte_swapped            ? "its elements are big-endian"
+           : !t.notes.packed.empty() ? "it holds blocks of " + t.notes.packed + ", which rules leave as they are"
+                                     : "its type, " + escaped(t.type_name, 60) + ", is not converted here",
+           ErrorCode::unsupported);
+    if (rule.from_type && *t.dtype != *rule.from_type && *t.dtype != *rule.type)
+      fail(i, r,
+           "it is " + std::string(name(*t.dtype)) + ", and the rule converts " + std::string(name(*rule.from_type)) +
+               " to " + std::string(name(*rule.type)));
+  }
+
+  /// A target of a rule: its dims, type and layout are those that the rule or its source says.
+  void add(std::string name, const Assembly& assembly, std::size_t source, std::size_t r, bool assumed) {
+    const Rule& rule = rules_.rules[r];
+    const CheckpointTensor& t = tensor(source);
+    const DType dtype = rule.type.value_or(*t.dtype);
+    Target target{.rule = r, .assumed = assumed, .src_type = *t.dtype};
+    const std::optional<Format> layout = rule.to ? rule.to : t.layout;
+    try {
+      if (layout) {
+        target.spec = spec_of(*layout, assembly.dims, dtype, std::move(name));
+        target.memory = TensorDesc(layout->bind(assembly.dims), dtype);
+        if (rule.from) target.spec.notes.from = recorded_text(*rule.from, assembly.dims);
+        if (!rule.from) target.spec.notes.from = t.notes.from;
+      } else {
+        target.spec = {.name = std::move(name), .dtype = dtype, .shape = assembly.dims};
+        target.memory = TensorDesc(Layout::contiguous(assembly.dims), dtype);
+      }
+    } catch (const Error& error) {
+      fail(source, r, error.message(), error.code());
+    }
+    if (!options_.record && rule.to) target.spec.layout.reset(), target.spec.dims.reset(), target.spec.notes = {};
+    target.pieces = assembly.pieces;
+    const bool same = target.spec.name == t.name && target.spec.dtype == t.dtype && !changes(rule);
+    target.state = same ? TargetState::copied : TargetState::converted;
+    out_.targets.push_back(std::move(target));
+  }
+
+  void convert(std::size_t i, std::size_t r) {
+    const Rule& rule = rules_.rules[r];
+    if (!changes(rule) && !has_elements(tensor(i))) {
+      copy(i);
+      out_.targets.back().rule = r;
+      if (rule.rename) rename(out_.targets.back(), rule.rename->with(captures_));
+      return;
+    }
+    check_type(i, r);
+    const Seen seen = see(i, r);
+    if (seen.already) {
+      copy(i);
+      out_.targets.back().rule = r;
+      out_.targets.back().state = TargetState::already;
+      return;
+    }
+    if (rule.split) {
+      split(i, r, seen);
+      return;
+    }
+    const bool plain_rename = !changes(rule);
+    if (plain_rename) {
+      copy(i);
+      out_.targets.back().rule = r;
+      if (rule.rename) rename(out_.targets.back(), rule.rename->with(captures_));
+      return;
+    }
+    add(rule.rename ? rule.rename->with(captures_) : tensor(i).name, seen.assembly, i, r, seen.assumed);
+  }
+
+  static void rename(Target& target, std::string name) {
+    if (target.spec.name == name) return;
+    target.spec.name = std::move(name);
+    target.state = TargetState::converted;
+  }
+
+  void split(std::size_t i, std::size_t r, const Seen& seen) {
+    const Rule& rule = rules_.rules[r];
+    const Split& split = *rule.split;
+    try {
+      const Assembly& all = seen.assembly;
+      const int dim = checked_dim(split.dim, all.dims.size());
+      const int64_t extent = all.dims[dim];
+      const bool counted = split.into.size() == 1;
+      const auto parts = split.stack && counted ? extent
+                         : counted              ? static_cast<int64_t>(split.sizes.size())
+                                                : static_cast<int64_t>(split.into.size());
+      if (split.stack ? parts != extent : split.sizes.empty() && extent % parts != 0)
+        fail(i, r,
+             "dim " + std::to_string(dim) + " of extent " + std::to_string(extent) + " is not " +
+                 std::to_string(parts) + (split.stack ? " indices" : " equal parts"));
+      int64_t at = 0;
+      for (int64_t k = 0; k < parts; ++k) {
+        const int64_t length = split.stack           ? 1
+                               : split.sizes.empty() ? extent / parts
+                                                     : split.sizes[static_cast<std::size_t>(k)];
+        if (length < 0 || length > extent - at) break;
+        Assembly part = narrowed(all, dim, at, length);
+        at += length;
+        if (split.stack) part = squeezed(part, dim);
+        add(split.into[counted ? 0 : static_cast<std::size_t>(k)].with(captures_, k), part, i, r, seen.assumed);
+      }
+      if (at != extent)
+        fail(i, r,
+             "the sizes " + join(split.sizes) + " do not add up to extent " + std::to_string(extent) + " of dim " +
+                 std::to_string(dim));
+    } catch (const Error& error) {
+      if (error.message().starts_with("tensor ")) throw;
+      fail(i, r, error.message(), error.code());
+    }
+  }
+
+  void merge(std::size_t r, const std::string& made, std::vector<Part> parts) {
+    const Rule& rule = rules_.rules[r];
+    const Merge& merge = *rule.merge;
+    std::ranges::stable_sort(parts, [&](const Part& a, const Part& b) {
+      if (a.pattern != b.pattern) return a.pattern < b.pattern;
+      return names_in_order(tensor(a.source).name, tensor(b.source).name);
+    });
+    const std::size_t first = parts[0].source;
+    for (std::size_t p = 0; p < rule.match.size(); ++p)
+      if (std::ranges::none_of(parts, [&](const Part& part) { return part.pattern == p; }))
+        fail(first, r,
+             "no tensor matches \"" + escaped(rule.match[p].text()) + "\", whose part \"" + escaped(made, 200) +
+                 "\" needs");
+    std::vector<Assembly> seen;
+    bool assumed = false;
+    for (const Part& part : parts) {
+      check_type(part.source, r);
+      if (tensor(part.source).dtype != tensor(first).dtype)
+        fail(part.source, r,
+             "it is " + std::string(name(*tensor(part.source).dtype)) + ", and \"" + escaped(tensor(first).name, 200) +
+                 "\", with which it becomes one tensor, is " + std::string(name(*tensor(first).dtype)));
+      Seen one = see(part.source, r);
+      if (one.already) fail(part.source, r, "it is recorded as what the rule makes of it, and should still be merged");
+      assumed |= one.assumed;
+      seen.push_back(std::move(one.assembly));
+    }
+    try {
+      const int rank = seen[0].dims.size() + (merge.stack ? 1 : 0);
+      const int dim = checked_dim(merge.dim, rank);
+      if (merge.stack)
+        for (Assembly& part : seen) part = unsqueezed(part, dim);
+      std::vector<int64_t> sizes;
+      for (const Assembly& part : seen) sizes.push_back(part.dims[dim]);
+      if (!merge.sizes.empty() && sizes != merge.sizes)
+        fail(first, r,
+             "the parts of \"" + escaped(made, 200) + "\" have the extents " + join(sizes) + ", and sizes says " +
+                 join(merge.sizes));
+      add(made, joined(seen, dim), first, r, assumed);
+    } catch (const Error& error) {
+      if (error.message().starts_with("tensor ")) throw;
+      fail(first, r, error.message(), error.code());
+    }
+  }
+
+  /// Two targets of one name are an error that names where both come from.
+  void check_names() const {
+    std::unordered_map<std::string_view, const Target*> known;
+    for (const Target& target : out_.targets) {
+      const auto [at, is_new] = known.try_emplace(target.spec.name, &target);
+      if (is_new) continue;
+      const auto from = [&](const Target& t) { return "\"" + escaped(tensor(first_source(t)).name, 200) + "\""; };
+      throw Error(ErrorCode::invalid_argument,
+                  "tensors " + from(*at->second) + " and " + from(target) + " both become \"" +
+                      escaped(target.spec.name, 200) + "\"",
+                  "tensor", escaped(target.spec.name, 200));
+    }
+  }
+
+  const Checkpoint& model_;
+  const Rules& rules_;
+  const ConversionOptions& options_;
+  Conversion out_;
+  std::map<std::pair<std::size_t, std::string>, std::vector<Part>> merges_;
+  // Of the last rule_of().
+  std::size_t pattern_ = 0;
+  Captures captures_;
+};
+
+}  // namespace
+
+std::string_view name(TargetState state) {
+  return state == TargetState::copied ? "copied" : state == TargetState::converted ? "converted" : "already";
+}
+
+std::size_t Conversion::count(TargetState state) const {
+  return static_cast<std::size_t>(std::ranges::count(targets, state, &Target::state));
+}
+
+Conversion plan_conversion(const Checkpoint& model, const Rules& rules, const ConversionOptions& options) {
+  return Planner(model, rules, options).plan();
+}
+
+}  // namespace relayout::checkpoint

@@ -1,0 +1,275 @@
+// Parts of new tensors, made on several threads: a part is a range of indices of the dim that is outermost in the file,
+// so that its bytes follow each other there.
+#include "relayout/checkpoint/parts.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "relayout/checkpoint/assembly.h"
+#include "relayout/core/error.h"
+#include "relayout/core/print.h"
+#include "relayout/core/view.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/threads.h"
+
+namespace relayout::checkpoint {
+namespace {
+
+/// A part that is as large is in the second-level cache when it is written to the file.
+constexpr int64_t kPartBytes = 1 << 20;
+/// Of a source, what is read before its pages are given back, where memory is short.
+constexpr int64_t kLeastSpan = 1 << 20;
+
+/// How a target is cut: along `dim`, `unit` indices of which have `unit_bytes` bytes in the file.
+struct Cut {
+  int dim = -1;  // -1: it is one part
+  int64_t unit = 1, unit_bytes = 0;
+};
+
+/// The dim whose outermost digit has the largest step, if all offsets of one step of it come before those of the next.
+Cut cut_of(const TensorDesc& memory) {
+  const Layout& layout = memory.layout;
+  Cut out;
+  int64_t step = 0, reach = 0;
+  if (layout.swizzled() || layout.offset0() != 0 || layout.empty()) return {};
+  for (int d = 0; d < layout.ndims(); ++d) {
+    for (const Digit& digit : layout.digits(d)) {
+      if (digit.stride <= 0 && digit.extent > 1) return {};
+      reach += (digit.extent - 1) * digit.stride;
+    }
+    const Digit& outer = layout.digits(d).back();
+    if (outer.extent > 1 && outer.stride > step) {
+      step = outer.stride;
+      out = {.dim = d, .unit = layout.block(d)};
+    }
+  }
+  if (out.dim < 0) return {};
+  const Digit& outer = layout.digits(out.dim).back();
+  const int64_t bits_of_step = step * bits(memory.dtype);
+  if (reach - (outer.extent - 1) * outer.stride >= step || bits_of_step % 8 != 0) return {};
+  out.unit_bytes = bits_of_step / 8;
+  return out;
+}
+
+/// A layout from its smallest offset on, which becomes 0.
+Layout from_zero(const Layout& layout, int64_t first) {
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  return Layout::from_digits(layout.dims(), digits, layout.offset0() - first);
+}
+
+/// The indices [begin, begin + extents) of every dim.
+Layout boxed(Layout layout, const Dims& begin, const Dims& extents) {
+  for (int d = 0; d < extents.size(); ++d)
+    if (extents[d] != layout.dim(d)) layout = narrow(layout, d, begin[d], extents[d]);
+  return layout;
+}
+
+/// Bytes of a source between the first and the last element of a view.
+std::span<const std::byte> touched(const Layout& src, DType dtype, std::span<const std::byte> all) {
+  if (src.empty()) return {};
+  const auto [low, high] = src.offset_range();
+  const auto first = static_cast<std::size_t>(low * bits(dtype) / 8);
+  const auto last = std::min(static_cast<std::size_t>((high + 1) * bits(dtype) / 8 + 1), all.size());
+  return first < last ? all.subspan(first, last - first) : std::span<const std::byte>();
+}
+
+/// One part of a target.
+struct Part {
+  std::size_t target = 0;
+  Cut cut;
+  int64_t first = 0, length = 0;  // indices of the cut's dim
+};
+
+class Mover {
+ public:
+  Mover(const Checkpoint& model, const Conversion& conversion, const PartOptions& options, const Sink& sink,
+        const std::function<void(std::size_t)>& done)
+      : model_(model), conversion_(conversion), options_(options), sink_(sink), done_(done) {
+    threads_ = options.threads > 0 ? options.threads : cpu::default_threads();
+    part_bytes_ = kPartBytes;
+    if (options.max_memory > 0) {
+      part_bytes_ = std::clamp(options.max_memory / (4 * threads_), int64_t{64} << 10, kPartBytes);
+      span_bytes_ = std::max(options.max_memory / (2 * threads_), kLeastSpan);
+    }
+  }
+
+  void run(std::span<const std::size_t> wanted) {
+    left_ = std::vector<std::atomic<int64_t>>(conversion_.targets.size());
+    for (const std::size_t t : wanted) {
+      const int64_t before = static_cast<int64_t>(parts_.size());
+      add_parts(t);
+      left_[t] = static_cast<int64_t>(parts_.size()) - before;
+      total_ += conversion_.targets[t].memory.span_bytes();
+    }
+    const auto work = [](void* self, int64_t begin, int64_t end) { static_cast<Mover*>(self)->work(end - begin); };
+    cpu::parallel_for({.threads = threads_}, static_cast<int64_t>(parts_.size()), 1, work, this);
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void add_parts(std::size_t t) {
+    const Target& target = conversion_.targets[t];
+    const Cut cut = cut_of(target.memory);
+    const int64_t bytes = target.memory.span_bytes();
+    if (cut.dim < 0 || bytes <= part_bytes_) {
+      parts_.push_back({.target = t});
+      return;
+    }
+    const int64_t extent = target.memory.layout.dim(cut.dim);
+    const int64_t length = std::max<int64_t>(1, part_bytes_ / cut.unit_bytes) * cut.unit;
+    for (int64_t first = 0; first < extent; first += length)
+      parts_.push_back({t, cut, first, std::min(length, extent - first)});
+  }
+
+  /// Does parts in their order, whichever is next, so that files are written from their begin to their end.
+  void work(int64_t count) noexcept {
+    std::vector<std::byte> buffer;
+    for (; count > 0; --count) {
+      const std::size_t next = next_.fetch_add(1);
+      if (next >= parts_.size()) return;
+      if (failed_) continue;
+      try {
+        move(parts_[next], buffer);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        failed_ = true;
+      }
+    }
+  }
+
+  void move(const Part& part, std::vector<std::byte>& buffer) {
+    const Target& target = conversion_.targets[part.target];
+    const Layout& all = target.memory.layout;
+    Dims extents = all.dims(), begin = origin(all.ndims());
+    int64_t at = 0;
+    Layout memory = all;
+    if (part.cut.dim >= 0) {
+      begin[part.cut.dim] = part.first;
+      extents[part.cut.dim] = part.length;
+      at = part.first / part.cut.unit * part.cut.unit_bytes;
+      memory = from_zero(boxed(all, begin, extents), at * 8 / bits(target.memory.dtype));
+    }
+    const TensorDesc dst(memory, target.memory.dtype);
+    std::vector<Contents> held;
+    const std::span<const std::byte> made = make(target, dst, begin, buffer, held);
+    sink_(part.target, at, made);
+    const bool mapped = made.data() != buffer.data() && !held.empty() && !held[0].owner;
+    if (mapped && span_bytes_ != INT64_MAX) release_pages(made);
+    if (--left_[part.target] == 0) {
+      done_(part.target);
+      forget(target);
+    }
+    if (options_.go_on) {
+      const std::lock_guard lock(mutex_);
+      moved_ += static_cast<int64_t>(made.size());
+      if (!failed_ && !options_.go_on(moved_, total_)) throw Error(ErrorCode::interrupted, "convert: interrupted");
+    }
+  }
+
+  /// The bytes of the box of a target that begins at `begin`, in the layout `dst`.
+  std::span<const std::byte> make(const Target& target, const TensorDesc& dst, const Dims& begin,
+                                  std::vector<std::byte>& buffer, std::vector<Contents>& held) {
+    const auto bytes = static_cast<std::size_t>(dst.span_bytes());
+    if (target.pieces.size() == 1) {
+      const Piece& piece = target.pieces[0];
+      const Layout src = boxed(piece.src, begin, dst.layout.dims());
+      const Contents& contents = held.emplace_back(contents_of(piece.source));
+      // What is stored already as it should be is not copied first.
+      if (target.src_type == dst.dtype && bits(dst.dtype) % 8 == 0 && !src.empty() &&
+          from_zero(src, src.offset_range().first) == dst.layout && dst.layout.dense()) {
+        const auto same = contents.bytes.subspan(
+            static_cast<std::size_t>(src.offset_range().first) * static_cast<std::size_t>(bits(dst.dtype) / 8), bytes);
+        return same;
+      }
+      buffer.resize(std::max(buffer.size(), bytes));
+      reorder(src, target.src_type, contents, dst, buffer.data());
+      return std::span(buffer).first(bytes);
+    }
+    buffer.resize(std::max(buffer.size(), bytes));
+    std::fill_n(buffer.begin(), bytes, std::byte{});
+    for (const Piece& piece : target.pieces) {
+      Dims from = begin, to = begin, length = begin;
+      bool meets = true;
+      for (int d = 0; d < begin.size(); ++d) {
+        const int64_t low = std::max(begin[d], piece.begin[d]);
+        const int64_t high = std::min(begin[d] + dst.layout.dim(d), piece.begin[d] + piece.src.dim(d));
+        from[d] = low - piece.begin[d], to[d] = low - begin[d], length[d] = high - low;
+        meets = meets && high > low;
+      }
+      if (!meets) continue;
+      const Contents& contents = held.emplace_back(contents_of(piece.source));
+      const Layout src = boxed(piece.src, from, length);
+      reorder(src, target.src_type, contents, {boxed(dst.layout, to, length), dst.dtype}, buffer.data());
+    }
+    return std::span(buffer).first(bytes);
+  }
+
+  /// Reorders in steps that touch no more of the source than memory allows, each along the source's outermost dim.
+  void reorder(const Layout& src, DType type, const Contents& contents, const TensorDesc& dst, std::byte* out) {
+    int dim = -1;
+    const std::span<const std::byte> bytes = contents.bytes;
+    const auto at = touched(src, type, bytes);
+    if (static_cast<int64_t>(at.size()) > span_bytes_ && !src.swizzled()) {
+      for (int d = 0; d < src.ndims(); ++d)
+        if (src.dim(d) > 1 && (dim < 0 || src.outer_stride(d) > src.outer_stride(dim))) dim = d;
+    }
+    if (dim >= 0) {
+      const int64_t block = std::max(src.block(dim), dst.layout.block(dim)), half = src.dim(dim) / 2 / block * block;
+      if (half > 0) {
+        const int64_t rest = src.dim(dim) - half;
+        reorder(narrow(src, dim, 0, half), type, contents, {narrow(dst.layout, dim, 0, half), dst.dtype}, out);
+        reorder(narrow(src, dim, half, rest), type, contents, {narrow(dst.layout, dim, half, rest), dst.dtype}, out);
+        return;
+      }
+    }
+    const TensorDesc from(src, type);
+    if (from.span_bytes() > static_cast<int64_t>(bytes.size()))
+      throw Error(ErrorCode::corrupt, "convert: a tensor has fewer bytes than its shape says");
+    cpu::run(cpu::cached_plan(from, dst), bytes.data(), out, {.threads = 1});
+    if (span_bytes_ != INT64_MAX && !contents.owner) release_pages(at);
+  }
+
+  /// What is compressed in the file is decoded once for all parts.
+  Contents contents_of(std::size_t source) {
+    if (model_.tensors()[source].mapped) return model_.contents(source);
+    const std::lock_guard lock(decoding_);
+    const auto [at, is_new] = decoded_.try_emplace(source);
+    if (is_new) at->second = model_.contents(source);
+    return at->second;
+  }
+  void forget(const Target& target) {
+    const std::lock_guard lock(decoding_);
+    for (const Piece& piece : target.pieces) decoded_.erase(piece.source);
+  }
+
+  const Checkpoint& model_;
+  const Conversion& conversion_;
+  const PartOptions& options_;
+  const Sink& sink_;
+  const std::function<void(std::size_t)>& done_;
+  int threads_ = 1;
+  int64_t part_bytes_ = 0, span_bytes_ = INT64_MAX;
+  std::vector<Part> parts_;
+  std::vector<std::atomic<int64_t>> left_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_, decoding_;
+  std::map<std::size_t, Contents> decoded_;
+  std::exception_ptr failure_;
+  int64_t moved_ = 0, total_ = 0;
+};
+
+}  // namespace
+
+void each_part(const Checkpoint& model, const Conversion& conversion, std::span<const std::size_t> wanted,
+               const PartOptions& options, const Sink& sink, const std::function<void(std::size_t)>& done) {
+  Mover(model, conversion, options, sink, done).run(wanted);
+}
+
+}  // namespace relayout::checkpoint

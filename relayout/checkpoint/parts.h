@@ -1,0 +1,33 @@
+// Moves what a conversion says: makes the bytes of new tensors part by part, on several threads, in bounded memory
+// (internal to checkpoint).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "relayout/checkpoint/conversion.h"
+
+namespace relayout::checkpoint {
+
+struct PartOptions {
+  /// 0: all that oneTBB has.
+  int threads = 0;
+  /// Bytes of parts and of mapped sources that are in memory at once, all threads together; 0: whatever is quickest.
+  int64_t max_memory = 0;
+  GoOn go_on;
+};
+
+/// The least that PartOptions::max_memory may be.
+inline constexpr int64_t kLeastMemory = 16 << 20;
+
+/// What is done with a part of a target: its bytes from byte `at` on. Called from several threads.
+using Sink = std::function<void(std::size_t target, int64_t at, std::span<const std::byte> bytes)>;
+
+/// Gives every byte of the targets `wanted` (indices of Conversion::targets) to `sink`, each once, and calls `done`
+/// when it has had all of a target. Parts come about in the order of `wanted`. Errors: those of Checkpoint::contents
+/// and of the sink; interrupted.
+void each_part(const Checkpoint& model, const Conversion& conversion, std::span<const std::size_t> wanted,
+               const PartOptions& options, const Sink& sink, const std::function<void(std::size_t)>& done);
+
+}  // namespace relayout::checkpoint

@@ -1,0 +1,186 @@
+// The rules that lead back, or the rule that loses something.
+#include <algorithm>
+
+#include "relayout/checkpoint/rules/rules.h"
+#include "relayout/core/error.h"
+#include "relayout/core/print.h"
+
+namespace relayout::checkpoint {
+namespace {
+
+[[noreturn]] void fail_invert(const Rule& rule, const std::string& why) {
+  throw Error(ErrorCode::invalid_argument, "invert: " + rule.where + ": " + why, "rule", rule.where);
+}
+
+/// Whether every value of a type is one of the other.
+bool holds_all(DType wide, DType narrow) {
+  if (wide == narrow) return true;
+  switch (narrow) {
+    case DType::f16:
+    case DType::bf16: return wide == DType::f32 || wide == DType::f64;
+    case DType::f32: return wide == DType::f64;
+    case DType::f8_e4m3:
+    case DType::f8_e5m2:
+      return wide == DType::f16 || wide == DType::f32 || wide == DType::f64 ||
+             (narrow == DType::f8_e4m3 && wide == DType::bf16);
+    default: return false;
+  }
+}
+
+Permutation inverse_of(const Permutation& permutation) {
+  Permutation out{.dim = permutation.dim};
+  out.blocks.resize(permutation.blocks.size());
+  for (std::size_t i = 0; i < permutation.blocks.size(); ++i)
+    out.blocks[static_cast<std::size_t>(permutation.blocks[i])] = static_cast<int64_t>(i);
+  out.order.resize(permutation.order.size());
+  for (std::size_t i = 0; i < permutation.order.size(); ++i) {
+    out.view.push_back(permutation.view[permutation.order[i]]);
+    out.order[static_cast<std::size_t>(permutation.order[i])] = static_cast<int>(i);
+  }
+  return out;
+}
+
+/// What matches the names that a template makes of a pattern's captures, and makes the old names again.
+InverseNames names_back(const Rule& rule, const NamePattern& pattern, const NameTemplate& made) {
+  const auto out = inverse_names(pattern, made);
+  if (out) return *out;
+  fail_invert(
+      rule, "\"" + escaped(pattern.text()) + "\" cannot be found again from \"" + escaped(made.text()) +
+                "\": each capture must stand in the new name, and a regular expression have no other groups than (.*) "
+                "and (\\d+)");
+}
+
+void add_inverse_of_split(Rule& out, const Rule& rule) {
+  const Split& split = *rule.split;
+  out.merge = Merge{.dim = split.dim, .stack = split.stack, .sizes = split.sizes};
+  if (split.into.size() == 1) {
+    // {i} becomes a number that the merged name lacks.
+    std::string pattern;
+    std::vector<int> place;  // of the new pattern's wildcards, the old captures; 0 is {i}
+    const auto pieces = rule.match[0].pieces();
+    if (!pieces) fail_invert(rule, "its pattern is a regular expression that cannot be turned around");
+    std::vector<char> wildcards;
+    for (const auto& piece : *pieces)
+      if (piece.wildcard != 0) wildcards.push_back(piece.wildcard);
+    for (const NameTemplate::Piece& piece : split.into[0].pieces()) {
+      pattern += piece.literal;
+      if (piece.capture < 0) continue;
+      pattern += piece.capture == 0 ? '#' : wildcards[static_cast<std::size_t>(piece.capture) - 1];
+      place.push_back(piece.capture);
+    }
+    std::string made;
+    int capture = 0;
+    for (const auto& piece : *pieces) {
+      made += piece.literal;
+      if (piece.wildcard == 0) continue;
+      const auto at = std::ranges::find(place, ++capture);
+      if (at == place.end()) fail_invert(rule, "a capture of its pattern is not in the names that it makes");
+      made += "{" + std::to_string(at - place.begin() + 1) + "}";
+    }
+    out.match = {NamePattern::parse(pattern)};
+    out.rename = NameTemplate::parse(made);
+    return;
+  }
+  for (const NameTemplate& into : split.into) {
+    const InverseNames names = names_back(rule, rule.match[0], into);
+    if (out.rename && out.rename->text() != names.made)
+      fail_invert(rule, "its parts have the captures in different orders, so that their names do not lead to one name");
+    out.rename = NameTemplate::parse(names.made);
+    out.match.push_back(NamePattern::parse(names.pattern));
+  }
+}
+
+void add_inverse_of_merge(Rule& out, const Rule& rule) {
+  const Merge& merge = *rule.merge;
+  out.split = Split{.dim = merge.dim, .sizes = merge.sizes, .stack = merge.stack};
+  if (rule.match.size() == 1) {
+    // A number that is not in the merged name counts the parts.
+    const auto pieces = rule.match[0].pieces();
+    if (!pieces) fail_invert(rule, "its pattern is a regular expression that cannot be turned around");
+    std::string made, pattern;
+    int capture = 0, counted = 0;
+    std::vector<int> place;
+    std::vector<char> wildcards;
+    for (const auto& piece : *pieces)
+      if (piece.wildcard != 0) wildcards.push_back(piece.wildcard);
+    for (const NameTemplate::Piece& piece : rule.rename->pieces()) {
+      pattern += piece.literal;
+      if (piece.capture <= 0) continue;
+      pattern += wildcards.at(static_cast<std::size_t>(piece.capture) - 1);
+      place.push_back(piece.capture);
+    }
+    for (const auto& piece : *pieces) {
+      made += piece.literal;
+      if (piece.wildcard == 0) continue;
+      const auto at = std::ranges::find(place, ++capture);
+      if (at == place.end() && piece.wildcard != '#')
+        fail_invert(rule, "the merged name has lost what a wildcard matched");
+      if (at == place.end()) ++counted;
+      made += at == place.end() ? "{i}" : "{" + std::to_string(at - place.begin() + 1) + "}";
+    }
+    if (counted != 1)
+      fail_invert(rule, "one number, #, of its pattern must count the parts and be no part of the merged name");
+    if (!merge.stack && merge.sizes.empty())
+      fail_invert(rule, "it needs sizes, as nothing else says how many parts there were");
+    out.match = {NamePattern::parse(pattern)};
+    out.split->into = {NameTemplate::parse(made)};
+    return;
+  }
+  for (const NamePattern& part : rule.match) {
+    const InverseNames names = names_back(rule, part, *rule.rename);
+    if (!out.match.empty() && out.match[0].text() != names.pattern)
+      fail_invert(rule, "its patterns have other wildcards, so that no single one leads back");
+    if (out.match.empty()) out.match.push_back(NamePattern::parse(names.pattern));
+    out.split->into.push_back(NameTemplate::parse(names.made));
+  }
+}
+
+Rule inverse_of(const Rule& rule) {
+  Rule out{.where = "the inverse of " + rule.where};
+  if (rule.skip) fail_invert(rule, "what it skips is lost");
+  out.from = rule.to;
+  out.to = rule.from;
+  if (rule.type) {
+    if (!rule.from_type)
+      fail_invert(
+          rule, "it does not say which type the tensors have: type = \"f32 -> " + std::string(name(*rule.type)) + "\"");
+    if (!holds_all(*rule.type, *rule.from_type))
+      fail_invert(rule, std::string(name(*rule.from_type)) + " -> " + std::string(name(*rule.type)) + " rounds values");
+    out.from_type = rule.type;
+    out.type = rule.from_type;
+  }
+  if (rule.permute) out.permute = inverse_of(*rule.permute);
+  if (rule.split) {
+    add_inverse_of_split(out, rule);
+  } else if (rule.merge) {
+    add_inverse_of_merge(out, rule);
+  } else if (rule.rename) {
+    const InverseNames names = names_back(rule, rule.match[0], *rule.rename);
+    out.match = {NamePattern::parse(names.pattern)};
+    out.rename = NameTemplate::parse(names.made);
+  } else {
+    out.match = rule.match;
+  }
+  // A permutation of what is split or merged is undone on the other side of it, which is the same where they are of
+  // different dims.
+  if (rule.permute && ((rule.split && rule.split->stack) || (rule.merge && rule.merge->stack)))
+    fail_invert(rule,
+                "it permutes a dim of tensors that are stacked; two rule files, one after the other, can be inverted");
+  if (rule.permute &&
+      ((rule.split && rule.split->dim == rule.permute->dim) || (rule.merge && rule.merge->dim == rule.permute->dim)))
+    fail_invert(
+        rule,
+        "it permutes the dim along which it splits or merges; two rule files, one after the other, can be inverted");
+  check_rule(out);
+  return out;
+}
+
+}  // namespace
+
+Rules Rules::inverse() const {
+  Rules out{.unmatched = unmatched};
+  for (const Rule& rule : rules) out.rules.push_back(inverse_of(rule));
+  return out;
+}
+
+}  // namespace relayout::checkpoint

@@ -1,0 +1,173 @@
+// Rules as values: what contradicts itself, rules in one line, and rules as TOML.
+#include "relayout/checkpoint/rules/rules.h"
+
+#include <algorithm>
+
+#include "relayout/core/error.h"
+#include "relayout/core/print.h"
+
+namespace relayout::checkpoint {
+namespace {
+
+[[noreturn]] void fail(const Rule& rule, const std::string& why) {
+  throw Error(ErrorCode::invalid_argument, rule.where + ": " + why, "rule", rule.where);
+}
+
+std::string trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return first == text.npos ? "" : std::string(text.substr(first, last - first + 1));
+}
+
+void check_permutation(const Rule& rule, const Permutation& permutation) {
+  const bool axes = !permutation.view.empty() || !permutation.order.empty();
+  if (axes == !permutation.blocks.empty()) fail(rule, "permute has either view and order, or blocks");
+  std::vector<int64_t> numbers = permutation.blocks;
+  if (axes) numbers.assign(permutation.order.begin(), permutation.order.end());
+  if (axes && static_cast<std::size_t>(permutation.view.size()) != permutation.order.size())
+    fail(rule, "permute: order has as many axes as view");
+  std::ranges::sort(numbers);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i] != static_cast<int64_t>(i))
+      fail(rule, std::string("permute: ") + (axes ? "order" : "blocks") + " has each number from 0 on once");
+}
+
+void check_split(const Rule& rule, const Split& split) {
+  const bool counted = split.into.size() == 1 && split.into[0].names(0);
+  if (split.into.empty()) fail(rule, "split names the tensors that it makes: into = [\"a\", \"b\"]");
+  if (split.stack && !split.sizes.empty()) fail(rule, "split: parts that are stacked have no sizes");
+  if (counted && !split.stack && split.sizes.empty()) fail(rule, "split: a name with {i} needs sizes, or stack = true");
+  if (!counted && split.into.size() < 2) fail(rule, "split makes two tensors or more");
+  if (!counted && !split.sizes.empty() && split.sizes.size() != split.into.size())
+    fail(rule, "split: sizes has as many numbers as into has names");
+  if (rule.rename) fail(rule, "split gives the names in into; rename does not go with it");
+}
+
+std::string toml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+template <typename List>
+std::string list_of(const List& numbers) {
+  std::string out;
+  for (const auto number : numbers) out += (out.empty() ? "" : ", ") + std::to_string(number);
+  return "[" + out + "]";
+}
+
+std::string names_of(const auto& names) {
+  std::string out;
+  for (const auto& name : names) out += (out.empty() ? "" : ", ") + toml_text(name.text());
+  return "[" + out + "]";
+}
+
+std::string toml_of(const Permutation& permutation) {
+  const std::string dim = "{ dim = " + std::to_string(permutation.dim);
+  if (!permutation.blocks.empty()) return dim + ", blocks = " + list_of(permutation.blocks) + " }";
+  return dim + ", view = " + list_of(permutation.view) + ", order = " + list_of(permutation.order) + " }";
+}
+
+std::string toml_of(const Rule& rule) {
+  std::string out = "[[rule]]\n";
+  const auto line = [&](const char* key, const std::string& value) { out += std::string(key) + " = " + value + "\n"; };
+  line("match", rule.match.size() == 1 ? toml_text(rule.match[0].text()) : names_of(rule.match));
+  if (rule.from && rule.to) line("layout", toml_text(rule.from->text() + " -> " + rule.to->text()));
+  if (rule.type)
+    line("type", toml_text((rule.from_type ? std::string(name(*rule.from_type)) + " -> " : "") +
+                           std::string(name(*rule.type))));
+  if (rule.rename) line("rename", toml_text(rule.rename->text()));
+  if (rule.skip) line("skip", "true");
+  if (rule.permute) line("permute", toml_of(*rule.permute));
+  if (rule.split) {
+    std::string text = "{ dim = " + std::to_string(rule.split->dim) + ", into = " + names_of(rule.split->into);
+    if (!rule.split->sizes.empty()) text += ", sizes = " + list_of(rule.split->sizes);
+    line("split", text + (rule.split->stack ? ", stack = true }" : " }"));
+  }
+  if (rule.merge) {
+    std::string text = "{ dim = " + std::to_string(rule.merge->dim);
+    if (!rule.merge->sizes.empty()) text += ", sizes = " + list_of(rule.merge->sizes);
+    line("merge", text + (rule.merge->stack ? ", stack = true }" : " }"));
+  }
+  return out;
+}
+
+std::optional<DType> type_named(const std::string& text) {
+  for (const DType type : all_dtypes())
+    if (name(type) == text) return type;
+  return std::nullopt;
+}
+
+/// What stands on both sides of an arrow: two types or two layouts.
+void set_arrow(Rule& rule, const std::string& left, const std::string& right) {
+  rule.from_type = type_named(left);
+  rule.type = type_named(right);
+  if (rule.from_type && rule.type) return;
+  if (rule.from_type || rule.type) fail(rule, "a type on one side of the arrow and a layout on the other");
+  rule.from = Format::parse(left);
+  rule.to = Format::parse(right);
+}
+
+}  // namespace
+
+void check_rule(const Rule& rule) {
+  if (rule.match.empty()) fail(rule, "it has no match");
+  if (rule.match.size() > 1 && !rule.merge) fail(rule, "several patterns go with merge alone");
+  if (rule.from.has_value() != rule.to.has_value()) fail(rule, "a layout has two sides: \"oihw -> ohwi\"");
+  const bool does = rule.from || rule.type || rule.rename || rule.permute || rule.split || rule.merge;
+  if (rule.skip && does) fail(rule, "what is skipped has nothing else");
+  if (rule.split && rule.merge) fail(rule, "split and merge are two rules");
+  if (rule.permute) check_permutation(rule, *rule.permute);
+  if (rule.split) check_split(rule, *rule.split);
+  if (rule.merge && !rule.rename) fail(rule, "merge needs a name for what it makes: rename");
+  if (rule.merge && rule.merge->stack && !rule.merge->sizes.empty())
+    fail(rule, "merge: parts that are stacked have no sizes");
+  const auto check_names = [&](const NameTemplate& name, bool counts) {
+    for (const NamePattern& pattern : rule.match)
+      if (name.captures() > pattern.captures())
+        fail(rule, "\"" + escaped(name.text()) + "\" has {" + std::to_string(name.captures()) +
+                       "}, but the pattern \"" + escaped(pattern.text()) + "\" captures only " +
+                       std::to_string(pattern.captures()));
+    if (!counts && name.names(0)) fail(rule, "{i} stands in the names of a split alone");
+  };
+  if (rule.rename) check_names(*rule.rename, false);
+  if (rule.split)
+    for (const NameTemplate& name : rule.split->into) check_names(name, rule.split->into.size() == 1);
+}
+
+Rule Rules::from_line(std::string_view text) {
+  const std::size_t colon = text.find(": ");
+  if (colon == text.npos)
+    throw Error(
+        ErrorCode::parse,
+        "rule \"" + escaped(text, 200) + "\": it is GLOB: LAYOUT -> LAYOUT, GLOB: TYPE, GLOB: NAME or GLOB: skip",
+        "rule", escaped(text, 200));
+  Rule out{.where = "rule \"" + escaped(text, 200) + "\""};
+  out.match.push_back(NamePattern::parse(trimmed(text.substr(0, colon))));
+  const std::string does = trimmed(text.substr(colon + 1));
+  const std::size_t arrow = does.find("->");
+  if (does == "skip") {
+    out.skip = true;
+  } else if (arrow != does.npos) {
+    const std::string left = trimmed(does.substr(0, arrow)), right = trimmed(does.substr(arrow + 2));
+    set_arrow(out, left, right);
+  } else if (const auto type = type_named(does)) {
+    out.type = type;
+  } else {
+    out.rename = NameTemplate::parse(does);
+  }
+  check_rule(out);
+  return out;
+}
+
+std::string Rules::toml() const {
+  std::string out;
+  if (unmatched != Unmatched::copy)
+    out += std::string("unmatched = \"") + (unmatched == Unmatched::skip ? "skip" : "error") + "\"\n";
+  for (const Rule& rule : rules) out += (out.empty() ? "" : "\n") + toml_of(rule);
+  return out;
+}
+
+}  // namespace relayout::checkpoint

@@ -1,0 +1,205 @@
+// Rule files: TOML by toml++.
+#include "relayout/checkpoint/rules/rules.h"
+#include "relayout/core/error.h"
+#include "relayout/core/print.h"
+
+#ifdef RELAYOUT_TOMLPP
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#endif
+
+namespace relayout::checkpoint {
+
+#ifdef RELAYOUT_TOMLPP
+namespace {
+
+/// A table of the file, and where it stands.
+class Reader {
+ public:
+  Reader(const std::string& file, const toml::table& table, std::string where)
+      : file_(file), table_(table), where_(std::move(where)) {}
+
+  [[noreturn]] void fail(const std::string& why) const {
+    throw Error(ErrorCode::parse, where_ + ": " + why, "rule", where_);
+  }
+  /// Refuses keys that are not among these.
+  void only(std::initializer_list<std::string_view> keys) const {
+    for (const auto& [key, value] : table_) {
+      if (std::ranges::find(keys, key.str()) != keys.end()) continue;
+      std::string known;
+      for (const std::string_view each : keys) known += (known.empty() ? "" : ", ") + std::string(each);
+      fail("there is no \"" + escaped(key.str(), 60) + "\"; it has " + known);
+    }
+  }
+  std::optional<std::string> text(std::string_view key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return std::nullopt;
+    if (const auto* found = node->as_string()) return found->get();
+    fail(std::string(key) + " is a text in quotation marks");
+  }
+  std::vector<std::string> texts(std::string_view key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return {};
+    if (node->is_string()) return {*text(key)};
+    std::vector<std::string> out;
+    if (const toml::array* list = node->as_array()) {
+      for (const toml::node& each : *list) {
+        if (!each.is_string()) fail(std::string(key) + " is a text or a list of texts");
+        out.push_back(each.as_string()->get());
+      }
+      return out;
+    }
+    fail(std::string(key) + " is a text or a list of texts");
+  }
+  std::optional<int64_t> number(std::string_view key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return std::nullopt;
+    if (const auto* found = node->as_integer()) return found->get();
+    fail(std::string(key) + " is a whole number");
+  }
+  std::vector<int64_t> numbers(std::string_view key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return {};
+    const toml::array* list = node->as_array();
+    if (!list) fail(std::string(key) + " is a list of whole numbers");
+    std::vector<int64_t> out;
+    for (const toml::node& each : *list) {
+      if (!each.is_integer()) fail(std::string(key) + " is a list of whole numbers");
+      out.push_back(each.as_integer()->get());
+    }
+    return out;
+  }
+  bool flag(std::string_view key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return false;
+    if (const auto* found = node->as_boolean()) return found->get();
+    fail(std::string(key) + " is true or false");
+  }
+  std::optional<Reader> table(std::string_view key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return std::nullopt;
+    if (const toml::table* found = node->as_table()) return Reader(file_, *found, where_ + ", " + std::string(key));
+    fail(std::string(key) + " is a table: { dim = 0, ... }");
+  }
+  int dim() const {
+    const auto out = number("dim");
+    if (!out) fail("it has no dim");
+    if (*out < -kMaxDims || *out >= kMaxDims) fail("dim " + std::to_string(*out) + " is none");
+    return static_cast<int>(*out);
+  }
+  const std::string& where() const { return where_; }
+
+ private:
+  const std::string& file_;
+  const toml::table& table_;
+  std::string where_;
+};
+
+/// Both sides of "a -> b"; the left one is missing where there is no arrow.
+std::pair<std::optional<std::string>, std::string> arrow(const std::string& text) {
+  const auto trimmed = [](std::string_view part) {
+    const auto first = part.find_first_not_of(' '), last = part.find_last_not_of(' ');
+    return first == part.npos ? std::string() : std::string(part.substr(first, last - first + 1));
+  };
+  const std::size_t at = text.find("->");
+  if (at == text.npos) return {std::nullopt, trimmed(text)};
+  return {trimmed(std::string_view(text).substr(0, at)), trimmed(std::string_view(text).substr(at + 2))};
+}
+
+Permutation permutation_of(const Reader& in) {
+  in.only({"dim", "view", "order", "blocks"});
+  Permutation out{.dim = in.dim(), .blocks = in.numbers("blocks")};
+  for (const int64_t extent : in.numbers("view")) {
+    if (out.view.size() == kMaxDims) in.fail("view has over " + std::to_string(kMaxDims) + " axes");
+    out.view.push_back(extent);
+  }
+  for (const int64_t axis : in.numbers("order")) out.order.push_back(static_cast<int>(axis));
+  return out;
+}
+
+Split split_of(const Reader& in) {
+  in.only({"dim", "into", "sizes", "stack"});
+  Split out{.dim = in.dim(), .sizes = in.numbers("sizes"), .stack = in.flag("stack")};
+  for (const std::string& name : in.texts("into")) out.into.push_back(NameTemplate::parse(name));
+  return out;
+}
+
+Merge merge_of(const Reader& in) {
+  in.only({"dim", "sizes", "stack"});
+  return {.dim = in.dim(), .stack = in.flag("stack"), .sizes = in.numbers("sizes")};
+}
+
+Rule rule_of(const Reader& in) {
+  in.only({"match", "layout", "type", "rename", "skip", "permute", "split", "merge"});
+  Rule out{.skip = in.flag("skip"), .where = in.where()};
+  for (const std::string& pattern : in.texts("match")) out.match.push_back(NamePattern::parse(pattern));
+  if (const auto text = in.text("layout")) {
+    const auto [left, right] = arrow(*text);
+    if (!left) in.fail("layout has two sides: \"oihw -> ohwi\"");
+    out.from = Format::parse(*left);
+    out.to = Format::parse(right);
+  }
+  if (const auto text = in.text("type")) {
+    const auto [left, right] = arrow(*text);
+    if (left) out.from_type = parse_dtype(*left);
+    out.type = parse_dtype(right);
+  }
+  if (const auto text = in.text("rename")) out.rename = NameTemplate::parse(*text);
+  if (const auto table = in.table("permute")) out.permute = permutation_of(*table);
+  if (const auto table = in.table("split")) out.split = split_of(*table);
+  if (const auto table = in.table("merge")) out.merge = merge_of(*table);
+  return out;
+}
+
+/// Reads a rule and gives its errors the place where it stands.
+Rule placed_rule(const Reader& in) {
+  try {
+    Rule out = rule_of(in);
+    check_rule(out);
+    return out;
+  } catch (const Error& error) {
+    if (error.message().starts_with(in.where())) throw;
+    throw Error(error.code(), in.where() + ": " + error.message(), error.field(), error.value(), error.limit());
+  }
+}
+
+}  // namespace
+
+Rules Rules::from_toml(std::string_view text, const std::string& file) {
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    const std::string where = file + ", line " + std::to_string(error.source().begin.line);
+    throw Error(ErrorCode::parse, where + ": " + std::string(error.description()), "rules", where);
+  }
+  const Reader in(file, table, file);
+  in.only({"unmatched", "rule"});
+  Rules out;
+  if (const auto unmatched = in.text("unmatched")) {
+    constexpr std::array<std::string_view, 3> kNames = {"copy", "skip", "error"};
+    const auto found = std::ranges::find(kNames, *unmatched);
+    if (found == kNames.end()) in.fail("unmatched is \"copy\", \"skip\" or \"error\"");
+    out.unmatched = static_cast<Unmatched>(found - kNames.begin());
+  }
+  const toml::node* rules = table.get("rule");
+  if (!rules) return out;
+  const toml::array* list = rules->as_array();
+  if (!list) in.fail("rules are written as [[rule]]");
+  for (const toml::node& each : *list) {
+    const std::string where = file + ", line " + std::to_string(each.source().begin.line);
+    if (!each.is_table()) throw Error(ErrorCode::parse, where + ": rules are written as [[rule]]", "rules", where);
+    out.rules.push_back(placed_rule(Reader(file, *each.as_table(), where)));
+  }
+  return out;
+}
+#else
+Rules Rules::from_toml(std::string_view, const std::string& file) {
+  throw Error(ErrorCode::unsupported, file + ": this build reads no rule files, as it lacks toml++", "toml++");
+}
+#endif
+
+}  // namespace relayout::checkpoint
