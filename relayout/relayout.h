@@ -4,7 +4,12 @@
 #pragma once
 
 #include "relayout/checkpoint/checkpoint.h"
+#include "relayout/checkpoint/conversion.h"
+#include "relayout/checkpoint/convert.h"
 #include "relayout/checkpoint/metadata.h"
+#include "relayout/checkpoint/piece.h"
+#include "relayout/checkpoint/rules/names.h"
+#include "relayout/checkpoint/rules/rules.h"
 #include "relayout/checkpoint/tensor.h"
 #include "relayout/checkpoint/writer.h"
 #include "relayout/core/banks.h"

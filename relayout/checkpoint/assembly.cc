@@ -10,7 +10,7 @@
 namespace relayout::checkpoint {
 namespace {
 
-[[noreturn]] void fail(const std::string& why) { throw Error(ErrorCode::invalid_argument, why); }
+[[noreturn]] void refuse_parts(const std::string& why) { throw Error(ErrorCode::invalid_argument, why); }
 
 Dims without(const Dims& dims, int dim) {
   Dims out;
@@ -37,15 +37,15 @@ Dims extents_of(const Permutation& permutation, int64_t extent) {
     if (out[i] == -1 && open < 0) {
       open = i;
     } else {
-      if (out[i] < 1) fail("permute: view has extents from 1 on, and -1 once");
+      if (out[i] < 1) refuse_parts("permute: view has extents from 1 on, and -1 once");
       product *= std::min(out[i], extent + 1);
       if (product > extent) break;
     }
   }
   if (open >= 0 && product > 0 && product <= extent && extent % product == 0) out[open] = extent / product;
   if (open < 0 ? product != extent : out[open] == -1)
-    fail("permute: dim " + std::to_string(permutation.dim) + " of extent " + std::to_string(extent) +
-         " is no array of [" + join(permutation.view) + "]");
+    refuse_parts("permute: dim " + std::to_string(permutation.dim) + " of extent " + std::to_string(extent) +
+           " is no array of [" + join(permutation.view) + "]");
   return out;
 }
 
@@ -66,7 +66,7 @@ Layout with_axes(const Layout& layout, int dim, const Dims& extents, const std::
 
 int checked_dim(int dim, int rank) {
   const int out = dim < 0 ? dim + rank : dim;
-  if (out < 0 || out >= rank) fail("there is no dim " + std::to_string(dim) + " among " + std::to_string(rank));
+  if (out < 0 || out >= rank) refuse_parts("there is no dim " + std::to_string(dim) + " among " + std::to_string(rank));
   return out;
 }
 
@@ -116,8 +116,8 @@ Assembly joined(std::span<const Assembly> parts, int dim) {
   out.dims[dim] = 0;
   for (const Assembly& part : parts) {
     if (part.dims.size() != out.dims.size() || without(part.dims, dim) != without(out.dims, dim))
-      fail("parts of " + join(parts[0].dims, "x") + " and " + join(part.dims, "x") +
-           " cannot follow each other along dim " + std::to_string(dim));
+      refuse_parts("parts of " + join(parts[0].dims, "x") + " and " + join(part.dims, "x") +
+             " cannot follow each other along dim " + std::to_string(dim));
     for (Piece piece : part.pieces) {
       piece.begin[dim] += out.dims[dim];
       out.pieces.push_back(std::move(piece));
@@ -134,14 +134,14 @@ Assembly permuted(const Assembly& all, const Permutation& permutation) {
     const auto count = static_cast<int64_t>(permutation.blocks.size());
     const int64_t length = extent / count;
     if (extent % count != 0)
-      fail("permute: dim " + std::to_string(dim) + " of extent " + std::to_string(extent) + " is not " +
-           std::to_string(count) + " equal blocks");
+      refuse_parts("permute: dim " + std::to_string(dim) + " of extent " + std::to_string(extent) + " is not " +
+             std::to_string(count) + " equal blocks");
     std::vector<Assembly> parts;
     for (const int64_t block : permutation.blocks) parts.push_back(narrowed(all, dim, block * length, length));
     return joined(parts, dim);
   }
   const Dims extents = extents_of(permutation, extent);
-  if (all.pieces.size() != 1) fail("permute: tensors that were put together cannot be seen as other axes");
+  if (all.pieces.size() != 1) refuse_parts("permute: tensors that were put together cannot be seen as other axes");
   Assembly out = all;
   out.pieces[0].src = with_axes(all.pieces[0].src, dim, extents, permutation.order);
   return out;

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "relayout/checkpoint/conversion.h"
+#include "relayout/checkpoint/piece.h"
+#include "relayout/checkpoint/rules/rules.h"
 
 namespace relayout::checkpoint {
 

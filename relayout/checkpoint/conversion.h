@@ -18,19 +18,13 @@
 #include <vector>
 
 #include "relayout/checkpoint/checkpoint.h"
+#include "relayout/checkpoint/piece.h"
 #include "relayout/checkpoint/rules/rules.h"
 #include "relayout/core/layout.h"
 
 namespace relayout::checkpoint {
 
 inline constexpr std::string_view kRulesKey = "relayout.rules";
-
-/// A box of a new tensor, and where its elements come from.
-struct Piece {
-  std::size_t source = 0;  // of Checkpoint::tensors()
-  Layout src;              // over that tensor's contents; its dims are the box's
-  Dims begin;              // the box's first index in the new tensor
-};
 
 enum class TargetState : uint8_t {
   copied,     // no rule, or none that does anything to it

@@ -15,6 +15,7 @@
 #include "relayout/core/view.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/threads.h"
+#include "relayout/io/pages.h"
 
 namespace relayout::checkpoint {
 namespace {
@@ -76,6 +77,12 @@ std::span<const std::byte> touched(const Layout& src, DType dtype, std::span<con
   const auto first = static_cast<std::size_t>(low * bits(dtype) / 8);
   const auto last = std::min(static_cast<std::size_t>((high + 1) * bits(dtype) / 8 + 1), all.size());
   return first < last ? all.subspan(first, last - first) : std::span<const std::byte>();
+}
+
+/// Gives back the pages of these bytes of a source.
+void release(std::span<const std::byte> all, std::span<const std::byte> bytes) {
+  const Dims count{static_cast<int64_t>(bytes.size())};
+  if (!bytes.empty()) io::release_slab({Layout::strided(count, Dims{1}, bytes.data() - all.data()), DType::u8}, all);
 }
 
 /// One part of a target.
@@ -160,7 +167,7 @@ class Mover {
     const std::span<const std::byte> made = make(target, dst, begin, buffer, held);
     sink_(part.target, at, made);
     const bool mapped = made.data() != buffer.data() && !held.empty() && !held[0].owner;
-    if (mapped && span_bytes_ != INT64_MAX) release_pages(made);
+    if (mapped && span_bytes_ != INT64_MAX) release(held[0].bytes, made);
     if (--left_[part.target] == 0) {
       done_(part.target);
       forget(target);
@@ -232,7 +239,7 @@ class Mover {
     if (from.span_bytes() > static_cast<int64_t>(bytes.size()))
       throw Error(ErrorCode::corrupt, "convert: a tensor has fewer bytes than its shape says");
     cpu::run(cpu::cached_plan(from, dst), bytes.data(), out, {.threads = 1});
-    if (span_bytes_ != INT64_MAX && !contents.owner) release_pages(at);
+    if (span_bytes_ != INT64_MAX && !contents.owner) release(bytes, at);
   }
 
   /// What is compressed in the file is decoded once for all parts.

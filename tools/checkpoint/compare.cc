@@ -21,7 +21,7 @@ struct CheckpointCompareOptions {
   int64_t show = 20;
 };
 
-Json comparison_json(const Comparison& one) {
+Json difference_json(const Comparison& one) {
   Json out = {{"name", one.name}, {"difference", one.difference}};
   if (one.differ > 0) {
     out["elements"] = one.elements;
@@ -59,7 +59,7 @@ int run_checkpoint_compare(const CheckpointCompareOptions& options, bool json) {
   const auto equal = static_cast<int64_t>(all.size() - differ.size());
   if (json) {
     Json tensors = Json::array();
-    for (const Comparison& one : differ) tensors.push_back(comparison_json(one));
+    for (const Comparison& one : differ) tensors.push_back(difference_json(one));
     write_stdout(json_text({{"equal", equal},
                             {"different", differ.size()},
                             {"tensors", std::move(tensors)},

@@ -46,7 +46,7 @@ std::string sources_text(const Checkpoint& model, const Target& target) {
   return sources.size() == 1 ? out : fmt::format("{} + {} more", out, sources.size() - 1);
 }
 
-std::string table_text(const Checkpoint& model, const Conversion& conversion) {
+std::string targets_text(const Checkpoint& model, const Conversion& conversion) {
   std::size_t wide = 0, made = 0;
   for (const Target& target : conversion.targets) {
     wide = std::max(wide, characters(escaped(target.spec.name, 200)));
@@ -82,7 +82,7 @@ Json target_json(const Checkpoint& model, const Target& target) {
 }
 
 /// "8 converted, 3 copied, 1 already".
-std::string counts_text(const Conversion& conversion) {
+std::string states_text(const Conversion& conversion) {
   std::string out;
   for (const TargetState state : {TargetState::converted, TargetState::copied, TargetState::already}) {
     const std::size_t count = conversion.count(state);
@@ -96,8 +96,8 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, ignored);
 }
 
-checkpoint::Converted run(const CheckpointConvertOptions& options, const Checkpoint& model,
-                          const Conversion& conversion) {
+checkpoint::Converted write_checkpoint(const CheckpointConvertOptions& options, const Checkpoint& model,
+                                       const Conversion& conversion) {
   checkpoint::ConvertOptions how{.threads = options.threads,
                                  .max_memory = max_memory_argument(options.max_memory),
                                  .overwrite = options.force,
@@ -115,7 +115,7 @@ std::string done_text(const CheckpointConvertOptions& options, const Conversion&
                       const checkpoint::Converted& done) {
   const auto count = static_cast<int64_t>(conversion.targets.size());
   std::string out = fmt::format("{}: {}, {}: {}\n", escaped(options.output, 200), counted(count, "tensor"),
-                                size_text(done.bytes), counts_text(conversion));
+                                size_text(done.bytes), states_text(conversion));
   if (done.resumed > 0)
     out += fmt::format("{} had been written by a run that was ended\n",
                        counted(static_cast<int64_t>(done.resumed), "tensor"));
@@ -139,7 +139,7 @@ int run_checkpoint_convert(const CheckpointConvertOptions& options, bool json) {
   const bool same = conversion.count(TargetState::converted) == 0 && conversion.skipped.empty() &&
                     is_same_file(options.input, options.output);
   std::optional<checkpoint::Converted> done;
-  if (!options.dry_run && !same) done = run(options, model, conversion);
+  if (!options.dry_run && !same) done = write_checkpoint(options, model, conversion);
   if (json) {
     Json out = {{"input", options.input}, {"output", options.output}, {"unchanged", same}, {"notes", notes}};
     Json tensors = Json::array();
@@ -157,7 +157,7 @@ int run_checkpoint_convert(const CheckpointConvertOptions& options, bool json) {
     return kOk;
   }
   std::string text;
-  if (options.dry_run) text = table_text(model, conversion) + counts_text(conversion) + "; nothing is written\n";
+  if (options.dry_run) text = targets_text(model, conversion) + states_text(conversion) + "; nothing is written\n";
   if (same && !options.dry_run) text = escaped(options.output, 200) + ": nothing to do\n";
   if (done) text = done_text(options, conversion, *done);
   for (const std::string& note : notes) text += "note: " + note + "\n";

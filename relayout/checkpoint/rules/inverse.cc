@@ -178,7 +178,7 @@ Rule inverse_of(const Rule& rule) {
 }  // namespace
 
 Rules Rules::inverse() const {
-  Rules out{.unmatched = unmatched};
+  Rules out{.unmatched = unmatched, .inverted = !inverted};
   for (const Rule& rule : rules) out.rules.push_back(inverse_of(rule));
   return out;
 }

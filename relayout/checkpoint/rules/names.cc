@@ -16,7 +16,7 @@ constexpr std::size_t kMostCharacters = 1000;
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_expression(std::string_view text) { return text.size() >= 2 && text.front() == '/' && text.back() == '/'; }
 
-[[noreturn]] void fail(const char* what, std::string_view text, const std::string& why) {
+[[noreturn]] void fail_text(const char* what, std::string_view text, const std::string& why) {
   throw Error(ErrorCode::parse, std::string(what) + " \"" + escaped(text, 200) + "\": " + why, what,
               escaped(text, 200));
 }
@@ -78,8 +78,8 @@ struct NamePattern::Compiled {
 };
 
 NamePattern NamePattern::parse(std::string_view text) {
-  if (text.empty()) fail("pattern", text, "it is empty; * matches every name");
-  if (text.size() > kMostCharacters) fail("pattern", text, "it has over 1000 characters");
+  if (text.empty()) fail_text("pattern", text, "it is empty; * matches every name");
+  if (text.size() > kMostCharacters) fail_text("pattern", text, "it has over 1000 characters");
   const std::string expression =
       is_expression(text) ? std::string(text.substr(1, text.size() - 2)) : expression_of(glob_pieces(text));
   NamePattern out;
@@ -87,7 +87,7 @@ NamePattern NamePattern::parse(std::string_view text) {
   try {
     out.compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(expression)});
   } catch (const std::regex_error& error) {
-    fail("pattern", text, std::string("it is no regular expression: ") + error.what());
+    fail_text("pattern", text, std::string("it is no regular expression: ") + error.what());
   }
   return out;
 }
@@ -109,12 +109,12 @@ std::optional<std::vector<NamePattern::Piece>> NamePattern::pieces() const {
 }
 
 NameTemplate NameTemplate::parse(std::string_view text) {
-  if (text.empty()) fail("name", text, "it is empty");
+  if (text.empty()) fail_text("name", text, "it is empty");
   NameTemplate out;
   out.text_ = text;
   Piece piece;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '}') fail("name", text, "} without {");
+    if (text[at] == '}') fail_text("name", text, "} without {");
     if (text[at] != '{') {
       piece.literal += text[at];
       continue;
@@ -122,7 +122,7 @@ NameTemplate NameTemplate::parse(std::string_view text) {
     const bool closed = at + 2 < text.size() && text[at + 2] == '}';
     const char what = closed ? text[at + 1] : '\0';
     if (what != 'i' && (!is_digit(what) || what == '0'))
-      fail("name", text, "in braces stand {1} to {9}, a capture of the pattern, or {i}, a count");
+      fail_text("name", text, "in braces stand {1} to {9}, a capture of the pattern, or {i}, a count");
     piece.capture = what == 'i' ? 0 : what - '0';
     out.captures_ = std::max(out.captures_, piece.capture);
     out.pieces_.push_back(std::exchange(piece, {}));

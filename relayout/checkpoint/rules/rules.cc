@@ -9,7 +9,7 @@
 namespace relayout::checkpoint {
 namespace {
 
-[[noreturn]] void fail(const Rule& rule, const std::string& why) {
+[[noreturn]] void fail_rule(const Rule& rule, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, rule.where + ": " + why, "rule", rule.where);
 }
 
@@ -20,26 +20,27 @@ std::string trimmed(std::string_view text) {
 
 void check_permutation(const Rule& rule, const Permutation& permutation) {
   const bool axes = !permutation.view.empty() || !permutation.order.empty();
-  if (axes == !permutation.blocks.empty()) fail(rule, "permute has either view and order, or blocks");
+  if (axes == !permutation.blocks.empty()) fail_rule(rule, "permute has either view and order, or blocks");
   std::vector<int64_t> numbers = permutation.blocks;
   if (axes) numbers.assign(permutation.order.begin(), permutation.order.end());
   if (axes && static_cast<std::size_t>(permutation.view.size()) != permutation.order.size())
-    fail(rule, "permute: order has as many axes as view");
+    fail_rule(rule, "permute: order has as many axes as view");
   std::ranges::sort(numbers);
   for (std::size_t i = 0; i < numbers.size(); ++i)
     if (numbers[i] != static_cast<int64_t>(i))
-      fail(rule, std::string("permute: ") + (axes ? "order" : "blocks") + " has each number from 0 on once");
+      fail_rule(rule, std::string("permute: ") + (axes ? "order" : "blocks") + " has each number from 0 on once");
 }
 
 void check_split(const Rule& rule, const Split& split) {
   const bool counted = split.into.size() == 1 && split.into[0].names(0);
-  if (split.into.empty()) fail(rule, "split names the tensors that it makes: into = [\"a\", \"b\"]");
-  if (split.stack && !split.sizes.empty()) fail(rule, "split: parts that are stacked have no sizes");
-  if (counted && !split.stack && split.sizes.empty()) fail(rule, "split: a name with {i} needs sizes, or stack = true");
-  if (!counted && split.into.size() < 2) fail(rule, "split makes two tensors or more");
+  if (split.into.empty()) fail_rule(rule, "split names the tensors that it makes: into = [\"a\", \"b\"]");
+  if (split.stack && !split.sizes.empty()) fail_rule(rule, "split: parts that are stacked have no sizes");
+  if (counted && !split.stack && split.sizes.empty())
+    fail_rule(rule, "split: a name with {i} needs sizes, or stack = true");
+  if (!counted && split.into.size() < 2) fail_rule(rule, "split makes two tensors or more");
   if (!counted && !split.sizes.empty() && split.sizes.size() != split.into.size())
-    fail(rule, "split: sizes has as many numbers as into has names");
-  if (rule.rename) fail(rule, "split gives the names in into; rename does not go with it");
+    fail_rule(rule, "split: sizes has as many numbers as into has names");
+  if (rule.rename) fail_rule(rule, "split gives the names in into; rename does not go with it");
 }
 
 std::string toml_text(std::string_view text) {
@@ -105,7 +106,7 @@ void set_arrow(Rule& rule, const std::string& left, const std::string& right) {
   rule.from_type = type_named(left);
   rule.type = type_named(right);
   if (rule.from_type && rule.type) return;
-  if (rule.from_type || rule.type) fail(rule, "a type on one side of the arrow and a layout on the other");
+  if (rule.from_type || rule.type) fail_rule(rule, "a type on one side of the arrow and a layout on the other");
   rule.from = Format::parse(left);
   rule.to = Format::parse(right);
 }
@@ -113,24 +114,24 @@ void set_arrow(Rule& rule, const std::string& left, const std::string& right) {
 }  // namespace
 
 void check_rule(const Rule& rule) {
-  if (rule.match.empty()) fail(rule, "it has no match");
-  if (rule.match.size() > 1 && !rule.merge) fail(rule, "several patterns go with merge alone");
-  if (rule.from.has_value() != rule.to.has_value()) fail(rule, "a layout has two sides: \"oihw -> ohwi\"");
+  if (rule.match.empty()) fail_rule(rule, "it has no match");
+  if (rule.match.size() > 1 && !rule.merge) fail_rule(rule, "several patterns go with merge alone");
+  if (rule.from.has_value() != rule.to.has_value()) fail_rule(rule, "a layout has two sides: \"oihw -> ohwi\"");
   const bool does = rule.from || rule.type || rule.rename || rule.permute || rule.split || rule.merge;
-  if (rule.skip && does) fail(rule, "what is skipped has nothing else");
-  if (rule.split && rule.merge) fail(rule, "split and merge are two rules");
+  if (rule.skip && does) fail_rule(rule, "what is skipped has nothing else");
+  if (rule.split && rule.merge) fail_rule(rule, "split and merge are two rules");
   if (rule.permute) check_permutation(rule, *rule.permute);
   if (rule.split) check_split(rule, *rule.split);
-  if (rule.merge && !rule.rename) fail(rule, "merge needs a name for what it makes: rename");
+  if (rule.merge && !rule.rename) fail_rule(rule, "merge needs a name for what it makes: rename");
   if (rule.merge && rule.merge->stack && !rule.merge->sizes.empty())
-    fail(rule, "merge: parts that are stacked have no sizes");
+    fail_rule(rule, "merge: parts that are stacked have no sizes");
   const auto check_names = [&](const NameTemplate& name, bool counts) {
     for (const NamePattern& pattern : rule.match)
       if (name.captures() > pattern.captures())
-        fail(rule, "\"" + escaped(name.text()) + "\" has {" + std::to_string(name.captures()) +
-                       "}, but the pattern \"" + escaped(pattern.text()) + "\" captures only " +
-                       std::to_string(pattern.captures()));
-    if (!counts && name.names(0)) fail(rule, "{i} stands in the names of a split alone");
+        fail_rule(rule, "\"" + escaped(name.text()) + "\" has {" + std::to_string(name.captures()) +
+                            "}, but the pattern \"" + escaped(pattern.text()) + "\" captures only " +
+                            std::to_string(pattern.captures()));
+    if (!counts && name.names(0)) fail_rule(rule, "{i} stands in the names of a split alone");
   };
   if (rule.rename) check_names(*rule.rename, false);
   if (rule.split)
@@ -166,6 +167,7 @@ std::string Rules::toml() const {
   std::string out;
   if (unmatched != Unmatched::copy)
     out += std::string("unmatched = \"") + (unmatched == Unmatched::skip ? "skip" : "error") + "\"\n";
+  if (inverted) out += "inverted = true\n";
   for (const Rule& rule : rules) out += (out.empty() ? "" : "\n") + toml_of(rule);
   return out;
 }

@@ -80,6 +80,9 @@ enum class Unmatched : uint8_t { copy, skip, error };
 struct Rules {
   Unmatched unmatched = Unmatched::copy;
   std::vector<Rule> rules;
+  /// Whether they lead back ("inverted = true"). Rules that exchange two things are their own inverse, and only this
+  /// tells what was done to a checkpoint that records them.
+  bool inverted = false;
 
   /// A rule file in TOML, as above; `file` is its name in messages. Errors: parse (the line, and what is wrong),
   /// invalid_argument (a rule that contradicts itself), unsupported (a build without toml++).

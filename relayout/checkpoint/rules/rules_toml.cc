@@ -17,9 +17,9 @@ namespace relayout::checkpoint {
 namespace {
 
 /// A table of the file, and where it stands.
-class Reader {
+class RuleReader {
  public:
-  Reader(const std::string& file, const toml::table& table, std::string where)
+  RuleReader(const std::string& file, const toml::table& table, std::string where)
       : file_(file), table_(table), where_(std::move(where)) {}
 
   [[noreturn]] void fail(const std::string& why) const {
@@ -78,10 +78,10 @@ class Reader {
     if (const auto* found = node->as_boolean()) return found->get();
     fail(std::string(key) + " is true or false");
   }
-  std::optional<Reader> table(std::string_view key) const {
+  std::optional<RuleReader> table(std::string_view key) const {
     const toml::node* node = table_.get(key);
     if (!node) return std::nullopt;
-    if (const toml::table* found = node->as_table()) return Reader(file_, *found, where_ + ", " + std::string(key));
+    if (const toml::table* found = node->as_table()) return RuleReader(file_, *found, where_ + ", " + std::string(key));
     fail(std::string(key) + " is a table: { dim = 0, ... }");
   }
   int dim() const {
@@ -109,7 +109,7 @@ std::pair<std::optional<std::string>, std::string> arrow(const std::string& text
   return {trimmed(std::string_view(text).substr(0, at)), trimmed(std::string_view(text).substr(at + 2))};
 }
 
-Permutation permutation_of(const Reader& in) {
+Permutation permutation_of(const RuleReader& in) {
   in.only({"dim", "view", "order", "blocks"});
   Permutation out{.dim = in.dim(), .blocks = in.numbers("blocks")};
   for (const int64_t extent : in.numbers("view")) {
@@ -120,19 +120,19 @@ Permutation permutation_of(const Reader& in) {
   return out;
 }
 
-Split split_of(const Reader& in) {
+Split split_of(const RuleReader& in) {
   in.only({"dim", "into", "sizes", "stack"});
   Split out{.dim = in.dim(), .sizes = in.numbers("sizes"), .stack = in.flag("stack")};
   for (const std::string& name : in.texts("into")) out.into.push_back(NameTemplate::parse(name));
   return out;
 }
 
-Merge merge_of(const Reader& in) {
+Merge merge_of(const RuleReader& in) {
   in.only({"dim", "sizes", "stack"});
   return {.dim = in.dim(), .stack = in.flag("stack"), .sizes = in.numbers("sizes")};
 }
 
-Rule rule_of(const Reader& in) {
+Rule rule_of(const RuleReader& in) {
   in.only({"match", "layout", "type", "rename", "skip", "permute", "split", "merge"});
   Rule out{.skip = in.flag("skip"), .where = in.where()};
   for (const std::string& pattern : in.texts("match")) out.match.push_back(NamePattern::parse(pattern));
@@ -155,7 +155,7 @@ Rule rule_of(const Reader& in) {
 }
 
 /// Reads a rule and gives its errors the place where it stands.
-Rule placed_rule(const Reader& in) {
+Rule placed_rule(const RuleReader& in) {
   try {
     Rule out = rule_of(in);
     check_rule(out);
@@ -176,9 +176,9 @@ Rules Rules::from_toml(std::string_view text, const std::string& file) {
     const std::string where = file + ", line " + std::to_string(error.source().begin.line);
     throw Error(ErrorCode::parse, where + ": " + std::string(error.description()), "rules", where);
   }
-  const Reader in(file, table, file);
-  in.only({"unmatched", "rule"});
-  Rules out;
+  const RuleReader in(file, table, file);
+  in.only({"unmatched", "inverted", "rule"});
+  Rules out{.inverted = in.flag("inverted")};
   if (const auto unmatched = in.text("unmatched")) {
     constexpr std::array<std::string_view, 3> kNames = {"copy", "skip", "error"};
     const auto found = std::ranges::find(kNames, *unmatched);
@@ -192,7 +192,7 @@ Rules Rules::from_toml(std::string_view text, const std::string& file) {
   for (const toml::node& each : *list) {
     const std::string where = file + ", line " + std::to_string(each.source().begin.line);
     if (!each.is_table()) throw Error(ErrorCode::parse, where + ": rules are written as [[rule]]", "rules", where);
-    out.rules.push_back(placed_rule(Reader(file, *each.as_table(), where)));
+    out.rules.push_back(placed_rule(RuleReader(file, *each.as_table(), where)));
   }
   return out;
 }
