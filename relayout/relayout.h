@@ -20,6 +20,7 @@
 #include "relayout/core/extents.h"
 #include "relayout/core/format.h"
 #include "relayout/core/gates.h"
+#include "relayout/core/index_table.h"
 #include "relayout/core/inverse.h"
 #include "relayout/core/layout.h"
 #include "relayout/core/nearest.h"

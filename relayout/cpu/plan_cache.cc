@@ -190,7 +190,7 @@ const Plan* PlanCache::Shard::find(const Key& key) {
 }
 
 Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes) {
-  if (capacity() <= 0) return make_plan(src, dst, attributes);
+  if (capacity() <= 0 || attributes.indexed()) return make_plan(src, dst, attributes);
   const Words words(src, dst, attributes, &kernels());
   Key key{words.all(), nullptr, words.hash()};
   if (has_values(attributes)) {

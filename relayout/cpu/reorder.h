@@ -54,7 +54,8 @@ void reorder(const TensorDesc& src_desc, const ConstElements& src, const TensorD
 /// for longest. A typical plan takes a few KiB; one of more than 256 KiB is not kept.
 inline constexpr int64_t kPlanCacheCapacity = 256;
 
-/// make_plan() with the default Tuning, or the same plan from the cache. Errors: those of Plan::make.
+/// make_plan() with the default Tuning, or the same plan from the cache. Plans with index tables are not kept. Errors:
+/// those of Plan::make.
 Plan cached_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {});
 
 /// Drops all plans of the cache and sets its counts of hits and misses to 0. Plans that somebody holds stay valid.

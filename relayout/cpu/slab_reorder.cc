@@ -91,6 +91,12 @@ bool reorder_slabs(const SlabGrid& grid, const SlabSource& src, const SlabDestin
     const auto to = checked_bytes(Elements(dst.bytes), dst.desc, "reorder", "destination");
     return run_in_parts(make_plan(src.desc, dst.desc, attributes), from.data(), to.data(), options, {}, go_on);
   }
+  if (attributes.indexed()) {  // of bytes in foreign order
+    std::vector<std::byte> turned(src.bytes.begin(), src.bytes.end());
+    swap_items(turned, src.swap_item_bytes);
+    run(make_plan(src.desc, dst.desc, attributes), turned, dst.bytes, options);
+    return go_on(1, 1);
+  }
   const bool several = grid.count() > 1;
   if (several && src.mapped) io::map_small_pages(src.bytes, false);
   if (several && dst.mapped) io::map_small_pages(dst.bytes, true);

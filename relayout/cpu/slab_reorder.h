@@ -57,8 +57,9 @@ void reorder_slab(const SlabSource& src, const Slab& slab, const TensorDesc& dst
                   const Attributes& attributes, const RunOptions& options, std::vector<std::byte>& scratch);
 
 /// Reorders all slabs, and drops the pages of mapped sides behind them where there are several. `attributes` are those
-/// of the whole tensor; beta must be 0 where bytes are turned round. `go_on` is called as by run_in_parts(), with slabs
-/// or, of one slab, bytes. Returns whether it always answered true. Errors: buffer_too_small, and those of Plan::make.
+/// of the whole tensor; beta must be 0 where bytes are turned round. With index tables, there is one slab and no order
+/// of gates. `go_on` is called as by run_in_parts(), with slabs or, of one slab, bytes. Returns whether it always
+/// answered true. Errors: buffer_too_small, and those of Plan::make.
 bool reorder_slabs(const SlabGrid& grid, const SlabSource& src, const SlabDestination& dst,
                    const Attributes& attributes, const RunOptions& options,
                    const std::function<bool(int64_t done, int64_t total)>& go_on);

@@ -174,7 +174,7 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
   const Machine caches = options.machine.value_or(machine());
   Tuned out;
   out.plan = Plan::make(src, dst, attributes, caches);
-  if (attributes.beta != 0 || dst.layout.empty()) return out;
+  if (attributes.beta != 0 || attributes.indexed() || dst.layout.empty()) return out;
 
   TuneCache& cache = options.cache ? *options.cache : TuneCache::shared();
   const std::string key = tune_key(src, dst, attributes, src_data, dst_data, options.threads, caches);

@@ -179,11 +179,11 @@ void check_attributes(const Attributes& attributes, const TensorDesc& src, const
                        .wholes_alone = of_dst && !is_floating(dtype),
                        .range = is_floating(dtype) ? std::nullopt : std::optional(dtype)};
   };
-  const Dims& dims = src.layout.dims();
+  const Dims dims = reorder_dims(src.layout, dst.layout, attributes);
   number(attributes.src_scale, dims, "src_scale");
-  NumberCheck{.compute = compute, .not_zero = true}(attributes.dst_scale, dst.layout.dims(), "dst_scale");
+  NumberCheck{.compute = compute, .not_zero = true}(attributes.dst_scale, dims, "dst_scale");
   zero_point(src.dtype, false)(attributes.src_zero_point, dims, "src_zero_point");
-  zero_point(dst.dtype, true)(attributes.dst_zero_point, dst.layout.dims(), "dst_zero_point");
+  zero_point(dst.dtype, true)(attributes.dst_zero_point, dims, "dst_zero_point");
   check_mean(attributes, dims, number);
   number(attributes.beta, "beta");
 }

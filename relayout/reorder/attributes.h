@@ -1,4 +1,5 @@
-// What a reorder does to values and to padding besides moving and converting them.
+// What a reorder does to values and to padding besides moving and converting them, and the tables through which it
+// goes.
 //
 //     dst = saturate_round((scale_src * (src - zp_src) - mean + beta * dst_old) / scale_dst + zp_dst)
 //
@@ -19,6 +20,17 @@
 //     Attributes c;
 //     c.src_scale = {std::vector<double>(4096 * 344), 0b11, {1, 32}};   // of a tensor of 4096x11008
 //
+// Index tables (core/index_table.h) stand in front of dims of the source or of the destination: the first reorder reads
+// rows 7, 7 and 2 of a source with any number of rows to a destination with three, the second writes 32 rows to two
+// blocks of 16 of a destination.
+//
+//     Attributes d, e;
+//     d.src_index = {IndexTable(0, {7, 7, 2})};
+//     e.dst_index = {IndexTable(0, {5, 3}, 16)};
+//
+// Attribute values then count the indices of the reorder, those that tables have entries for. With a table in the
+// destination, all that it does not name stays as it is, the destination's padding, too.
+//
 // The formula is computed in the compute type of both types (cast.h), f32 or f64, a step after the other with one
 // rounding each; every attribute is first rounded to it. With a mean, scale_src * (src - zp_src) - mean is computed as
 // scale_src * (src - (zp_src + mean / scale_src)), whose last term is known beforehand: one step, where mean alone or
@@ -33,6 +45,7 @@
 #include <vector>
 
 #include "relayout/core/error.h"
+#include "relayout/core/index_table.h"
 #include "relayout/core/layout.h"
 #include "relayout/reorder/element_value.h"
 
@@ -81,7 +94,10 @@ struct Attributes {
   PerMask mean{};   // finite; src_scale not 0 where there is one
   double beta = 0;  // where this is not 0, the old destination is read and added
   Padding padding{};
+  /// At most one of a side for each dim.
+  std::vector<IndexTable> src_index{}, dst_index{};
 
+  bool indexed() const { return !src_index.empty() || !dst_index.empty(); }
   /// Whether the formula above is applied, which is more than a change of type.
   bool arithmetic() const {
     return !src_scale.values.empty() || !dst_scale.values.empty() || subtracts() || !dst_zero_point.values.empty() ||
@@ -94,6 +110,11 @@ struct Attributes {
     return src_scale.mask | dst_scale.mask | src_zero_point.mask | dst_zero_point.mask | mean.mask;
   }
 };
+
+/// The dims of a reorder: those of both sides, but where a table stands in front of one side's dim, how many indices it
+/// is for. Error{invalid_argument} where the sides do not fit each other, or a table its dim; their entries are looked
+/// at when a plan is made.
+Dims reorder_dims(const Layout& src, const Layout& dst, const Attributes& attributes);
 
 /// Error{invalid_argument} that names the attribute: it does not have as many values as its mask asks for, its mask has
 /// the bit of a dim that the tensors lack, a number is not finite, a dst scale is 0, a zero point is outside of its
@@ -108,7 +129,8 @@ using AttributeName = std::pair<std::string_view, std::string>;
 /// Of the first number of an attribute, which mostly is the only one, the index is left out.
 Error renamed(const Error& error, std::span<const AttributeName> names);
 
-/// The attributes of a part of a tensor of these dims: of the indices from `begin` on, `extents` of each dim.
+/// The attributes of a part of a tensor of these dims: of the indices from `begin` on, `extents` of each dim. They must
+/// have no index tables.
 Attributes part_of(const Attributes& attributes, const Dims& dims, const Dims& begin, const Dims& extents);
 
 }  // namespace relayout

@@ -82,6 +82,18 @@ std::string box_text(const PlanData& plan, const BoxPlan& box) {
   return out;
 }
 
+std::string tables_text(const std::vector<IndexTable>& tables, const char* moved) {
+  std::string out;
+  for (const IndexTable& table : tables) {
+    const auto count = static_cast<int64_t>(table.entries().size());
+    out += std::string("        dim ") + static_cast<char>('a' + table.dim()) + " is " + moved +
+           " through a table of " + plural(count, "entry", "entries");
+    if (table.block() > 1) out += ", each for " + std::to_string(table.block()) + " indices";
+    out += "\n";
+  }
+  return out;
+}
+
 std::string arithmetic_text(const PlanData& plan) {
   const Attributes& a = plan.attributes();
   if (!plan.converts()) return "  bits are moved, no value changes\n";
@@ -127,17 +139,18 @@ std::string PlanData::kernel(const BoxPlan& box) const {
 }
 
 std::string PlanData::explain() const {
-  const Dims& dims = src_.layout.dims();
+  const Dims& dims = indexed() ? dims_ : src_.layout.dims();
   std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" +
-                    plural(src_.layout.elements(), "element") + ")\n";
-  out += side("from", src_) + side("to  ", dst_) + arithmetic_text(*this);
-  if (dst_.layout.empty()) return out + "  nothing to do";
+                    plural(*checked_product(dims), "element") + ")\n";
+  out += side("from", src_) + tables_text(attributes_.src_index, "read");
+  out += side("to  ", dst_) + tables_text(attributes_.dst_index, "written") + arithmetic_text(*this);
+  if (dst_.layout.empty() || *checked_product(dims) == 0) return out + "  nothing to do";
   out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
   for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i) out += box_text(*this, boxes_[i]);
   if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
   const int64_t filled = dst_.layout.padded_elements() - dst_.layout.elements();
   if (dst_.layout.padded()) {
-    out += attributes_.padding.kind == Padding::Kind::keep
+    out += attributes_.padding.kind == Padding::Kind::keep || !attributes_.dst_index.empty()
                ? "  padding is kept as it is\n"
                : "  padding: " + plural(filled, "element") + " set to " + attributes_.padding.value.text() + "\n";
   }

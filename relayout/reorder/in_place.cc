@@ -113,6 +113,11 @@ InPlacePlan::InPlacePlan() {
 
 InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                               const InPlaceOptions& options) {
+  if (attributes.indexed()) {
+    throw Error(ErrorCode::unsupported,
+                "in-place reorder: a reorder through index tables needs a destination of its own", "attributes",
+                "src_index or dst_index", "none");
+  }
   if (attributes.beta != 0) {
     throw Error(ErrorCode::invalid_argument, "in-place reorder: beta is not 0, but there is no old destination to add",
                 "beta", std::to_string(attributes.beta), "0");

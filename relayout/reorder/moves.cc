@@ -19,6 +19,16 @@ BoxPlan or_permuted(Planned<M> plan, bool streams) {
   return plan;
 }
 
+/// Plans pieces whose rows or columns step along an index table.
+BoxPlan plan_listed(Loops region, Box rest, bool streams) {
+  const int64_t piece = region.piece[kDst];
+  choose_listed_blocks(region);
+  if (streams) write_past_cache(region, piece >= kScatteredPiece);
+  finish(region, std::move(rest));
+  if (piece < kRegister && (piece & (piece - 1)) == 0) return Planned<Gather>{std::move(region), {}};
+  return Planned<CopiedPieces>{std::move(region), {}};
+}
+
 /// Plans a box of elements of whole bytes by its rows and columns; where these are too few for a transposition, by
 /// `tiles`, if there are any.
 BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTiles>> tiles, bool streams,
@@ -32,6 +42,7 @@ BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTi
   }
   region.piece = {element, element};
   Box rest = box;
+  if (choose_listed_region(region, rest.axes)) return plan_listed(std::move(region), std::move(rest), streams);
   choose_region(region, rest.axes);
   if (element < kRegister) split_columns(region, rest.axes);
   // A piece of 16 bytes fills a register: it is copied, and not transposed with others.

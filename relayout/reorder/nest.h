@@ -26,8 +26,11 @@ using Tables = std::vector<std::vector<Offsets>>;
 
 struct Axis {
   int64_t extent = 1;
-  Offsets stride{};    // of each operand; unused where there is a table
+  Offsets stride{};    // of each operand; unused where there is a table, unless it is listed
   int32_t table = -1;  // index into Tables; its first entry is all zeros
+  /// Of an axis with a table: whether rows or columns may step along it, by lists that the table gives. `stride` is
+  /// then the step on each operand on which all steps are equal, as they are in the attribute values, and else 0.
+  bool listed = false;
 
   bool operator==(const Axis&) const = default;
 };

@@ -39,7 +39,8 @@ void check_injective(const Layout& layout, const Attributes& attributes) {
                     ") share offset " + std::to_string(offset),
                 "dst", join(a) + " and " + join(b), "one offset an index");
   };
-  const bool padding_written = attributes.padding.kind != Padding::Kind::keep && layout.padded() && !layout.empty();
+  const bool padding_written = attributes.padding.kind != Padding::Kind::keep && attributes.dst_index.empty() &&
+                               layout.padded() && !layout.empty();
   if (padding_written && layout.injective_with_padding()) return;
   if (const auto pair = layout.collision()) refuse(pair->first, pair->second, layout.offset(pair->first));
   if (!padding_written) return;
@@ -74,11 +75,7 @@ bool readable(const Layout& src) {
 std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const TensorDesc& dst,
                                                const Attributes& attributes, const Machine& machine,
                                                const Tuning& tuning) {
-  if (!(src.layout.dims() == dst.layout.dims())) {
-    throw Error(ErrorCode::invalid_argument,
-                "reorder: dims differ: source " + join(src.layout.dims()) + ", destination " + join(dst.layout.dims()),
-                "dims", join(dst.layout.dims()), join(src.layout.dims()));
-  }
+  const Dims dims = reorder_dims(src.layout, dst.layout, attributes);
   if (src.layout.ndims() == 0 && (src.layout.padded() || dst.layout.padded())) {
     return make({src.layout.as_vector(), src.dtype}, {dst.layout.as_vector(), dst.dtype}, attributes, machine, tuning);
   }
@@ -88,20 +85,22 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   PlanData& plan = *made;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
   plan.machine_ = machine;
-  if (dst.layout.empty()) return made;
+  plan.dims_ = dims;
+  if (plan.indexed() ? checked_product(dims) == 0 : dst.layout.empty()) return made;
   plan.attribute_steps_ = no_attributes(src.layout.ndims());
   if (attributes.arithmetic()) {
     AttributeSteps* const steps = &plan.attribute_steps_;
     if (compute_type(src.dtype, dst.dtype, true) == ComputeType::f32)
-      plan.attribute_values_ = expand_attributes<float>(attributes, src.layout.dims(), steps);
+      plan.attribute_values_ = expand_attributes<float>(attributes, dims, steps);
     else
-      plan.wide_attribute_values_ = expand_attributes<double>(attributes, src.layout.dims(), steps);
+      plan.wide_attribute_values_ = expand_attributes<double>(attributes, dims, steps);
   }
-  plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
+  if (plan.indexed()) plan.indexed_ = indexed_dims(src.layout, dst.layout, attributes, plan.attribute_steps_, dims);
+  plan.bytes_ = plan.moved_bytes();
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
                   (tuning.stream == Tuning::Stream::by_size && plan.exceeds(shares(machine).lines, machine) &&
-                   (plan.exceeds(shares(machine).runs, machine) || divides_evenly(src, dst)));
-  if (plan.fills_padding()) {
+                   (plan.exceeds(shares(machine).runs, machine) || plan.indexed() || divides_evenly(src, dst)));
+  if (plan.fills_padding() || plan.fills_missing()) {
     const uint64_t element = padding_bits(attributes.padding.value, dst.dtype);
     const auto byte = byte_of_equal(dst.dtype, element);
     plan.fill_bits_ = byte ? *byte : element;
@@ -114,7 +113,16 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
   }
+  plan.indexed_ = {};
   return made;
+}
+
+int64_t PlanData::moved_bytes() const {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  if (!indexed()) return checked_add(src_.span_bytes(), dst_.span_bytes()).value_or(kMost);
+  // A part of either side may be much less than all of it.
+  const auto bits_moved = checked_mul(*checked_product(dims_), int64_t{bits(src_.dtype) + bits(dst_.dtype)});
+  return bits_moved.value_or(kMost) / 8;
 }
 
 bool PlanData::exceeds(int64_t eighths, const Machine& machine) const {
@@ -151,6 +159,7 @@ void PlanData::add_box(Box box, const BoxPlanner& planner) {
 uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const BlockRules rules{machine, tuning};
   BoxPlanner planner = this->planner(rules);
+  if (indexed()) return plan_indexed(planner);
   const bool even = streams_ && divides_evenly(src_, dst_);
   const CacheShares& from = shares(machine);
   const int64_t eighth = machine.l3_share() / 8;
@@ -189,6 +198,26 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
     boxes_.clear();
     tables_.clear();
     return plan_boxes(machine, tuning);
+  }
+  return 0;
+}
+
+uint32_t PlanData::plan_indexed(const BoxPlanner& planner) {
+  auto boxes = refined({}, {});
+  std::vector<bool> joined;  // to bytes
+  for (Box& box : boxes)
+    joined.push_back(bits(src_.dtype) < 8 && !converts_ && join_to_bytes(box, bits(src_.dtype), &tables_));
+  const auto plan = [&] {
+    boxes_.clear();
+    for (std::size_t b = 0; b < boxes.size(); ++b)
+      boxes_.push_back(joined[b] ? plan_move(boxes[b], src_.dtype, streams_, planner.rules)
+                                 : planner.move_simple(boxes[b], streams_));
+  };
+  plan();
+  if (!boxes_.empty() && streams_ && planner.rules.tuning.stream == Tuning::Stream::by_size &&
+      loses_past_cache(*std::ranges::max_element(boxes_, {}, &BoxPlan::elements))) {
+    streams_ = false;
+    plan();
   }
   return 0;
 }
@@ -259,7 +288,12 @@ std::pair<Dims, Dims> PlanData::past_source(const Dims& moved) const {
 }
 
 void PlanData::plan_fills(uint32_t filled) {
-  for (Box& box : refine_padding(dst_.layout, filled, tables_)) {
+  std::vector<Box> boxes;
+  if (fills_padding()) boxes = refine_padding(dst_.layout, filled, tables_);
+  if (fills_missing()) {
+    for (Box& box : refine_missing(dst_.layout, dims_, indexed_, tables_)) boxes.push_back(std::move(box));
+  }
+  for (Box& box : boxes) {
     scale(box, units(dst_.dtype), units(dst_.dtype));
     simplify(box);
     fills_.push_back(plan_fill(std::move(box), dst_.dtype, fill_bits_));

@@ -14,6 +14,7 @@
 #include "relayout/reorder/attribute_table.h"
 #include "relayout/reorder/attributes.h"
 #include "relayout/reorder/box_plan.h"
+#include "relayout/reorder/indexed_boxes.h"
 #include "relayout/reorder/refine.h"
 
 namespace relayout {
@@ -34,6 +35,8 @@ class PlanData {
   const TensorDesc& src() const { return src_; }
   const TensorDesc& dst() const { return dst_; }
   const Attributes& attributes() const { return attributes_; }
+  /// The dims of the reorder: those of both sides, unless it goes through index tables.
+  const Dims& dims() const { return dims_; }
 
   /// The machine that the plan is made for.
   const Machine& machine() const { return machine_; }
@@ -85,10 +88,21 @@ class PlanData {
   /// Plans the boxes one by one. Returns the dims, by bit, whose padding these boxes fill already.
   uint32_t plan_boxes(const Machine& machine, const Tuning& tuning);
   BoxPlanner planner(const BlockRules& rules) const;
-  /// The boxes of all indices from `begin` to `end`, simplified, with offsets in units.
+  /// The boxes of all indices from `begin` to `end`, simplified, with offsets in units. Through index tables: of all.
   std::vector<Box> refined(const Dims& begin, const Dims& end);
+  /// Plans the boxes of a reorder through index tables, and returns what plan_boxes() does.
+  uint32_t plan_indexed(const BoxPlanner& planner);
+  bool indexed() const { return attributes_.indexed(); }
   bool swizzled() const { return src_.layout.swizzled() || dst_.layout.swizzled(); }
-  bool fills_padding() const { return attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded(); }
+  bool fills_padding() const {
+    return attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded() && attributes_.dst_index.empty();
+  }
+  /// Whether padding is what becomes of indices that are kNone in a table of the source.
+  bool fills_missing() const {
+    return attributes_.padding.kind == Padding::Kind::value && !attributes_.src_index.empty();
+  }
+  /// The memory of both sides; through index tables, of the elements that are moved.
+  int64_t moved_bytes() const;
   /// Whether both sides together take more than so many eighths of the last level.
   bool exceeds(int64_t eighths, const Machine& machine) const;
   /// Where both sides are large and the destination is written through the cache, the next lines or blocks are fetched.
@@ -110,6 +124,8 @@ class PlanData {
 
   TensorDesc src_, dst_;
   Attributes attributes_;
+  Dims dims_;                          // of the reorder
+  std::vector<IndexedDim> indexed_{};  // while the plan is made
   Machine machine_;
   bool converts_ = false, streams_ = false, one_strided_block_ = false;
   std::vector<BoxPlan> boxes_, fills_;

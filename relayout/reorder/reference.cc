@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,17 @@ uint64_t padding_bits_of(const ElementValue& value, DType dtype) {
   return reference::encode(dtype, number, ComputeType::i128);
 }
 
+/// Where an index stands behind index tables, or nothing where one of them says that it stands nowhere.
+std::optional<Dims> through(const std::vector<IndexTable>& tables, Dims index) {
+  for (const IndexTable& table : tables) {
+    int64_t& i = index[table.dim()];
+    const int64_t entry = table.entries()[static_cast<std::size_t>(i / table.block())];
+    if (entry == IndexTable::kNone) return {};
+    i = entry * table.block() + i % table.block();
+  }
+  return index;
+}
+
 std::string index_text(Dims extents, int64_t ordinal) {
   for (int d = extents.size() - 1; d >= 0; --d) {
     const int64_t extent = extents[d];
@@ -181,12 +193,7 @@ void reference_reorder(const TensorDesc& src_desc, const void* src, const Tensor
                        const Attributes& attributes) {
   const Layout& from = src_desc.layout;
   const Layout& to = dst_desc.layout;
-  const Dims& dims = to.dims();
-  if (!(from.dims() == dims)) {
-    throw Error(ErrorCode::invalid_argument,
-                "reorder: source dims " + join(from.dims(), "x") + " differ from destination dims " + join(dims, "x"),
-                "dims", join(from.dims(), "x"), join(dims, "x"));
-  }
+  const Dims dims = reorder_dims(from, to, attributes);
   if (dims.empty() && to.padded()) {
     const TensorDesc dst_vector(to.as_vector(), dst_desc.dtype);
     return reference_reorder({from.as_vector(), src_desc.dtype}, src, dst_vector, dst, attributes);
@@ -194,17 +201,28 @@ void reference_reorder(const TensorDesc& src_desc, const void* src, const Tensor
   check_attributes(attributes, src_desc, dst_desc);
   if (to.empty()) return;
   const bool keep = attributes.padding.kind == Padding::Kind::keep;
-  check_offsets_differ(to, keep ? dims : to.padded_dims());
+  const bool pads = !keep && attributes.dst_index.empty();
+  const uint64_t padding_bits = keep ? 0 : padding_bits_of(attributes.padding.value, dst_desc.dtype);
+  check_offsets_differ(to, pads ? to.padded_dims() : to.dims());
+  for (const IndexTable& table : attributes.src_index)
+    table.check(dims[table.dim()], from.dim(table.dim()), false, "src_index");
+  for (const IndexTable& table : attributes.dst_index)
+    table.check(dims[table.dim()], to.dim(table.dim()), true, "dst_index");
 
   for_each_index(dims, [&](const Dims& index) {
-    const uint64_t element = read(src_desc.dtype, src, offset_of(from, index));
-    const int64_t at = offset_of(to, index);
+    const auto src_index = through(attributes.src_index, index), dst_index = through(attributes.dst_index, index);
+    if (!dst_index) return;
+    const int64_t at = offset_of(to, *dst_index);
+    if (!src_index) {
+      if (!keep) write(dst_desc.dtype, dst, at, padding_bits);
+      return;
+    }
+    const uint64_t element = read(src_desc.dtype, src, offset_of(from, *src_index));
     const uint64_t old = attributes.beta != 0 ? read(dst_desc.dtype, dst, at) : 0;
     write(dst_desc.dtype, dst, at, converted(src_desc.dtype, element, dst_desc.dtype, old, attributes, dims, index));
   });
-  if (keep) return;
+  if (!pads) return;
 
-  const uint64_t padding_bits = padding_bits_of(attributes.padding.value, dst_desc.dtype);
   for_each_index(to.padded_dims(), [&](const Dims& index) {
     const bool logical = std::equal(index.begin(), index.end(), dims.begin(), std::less<>());
     if (!logical) write(dst_desc.dtype, dst, offset_of(to, index), padding_bits);

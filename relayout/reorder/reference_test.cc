@@ -217,7 +217,7 @@ TEST(Reference, Errors) {
   std::vector<float> buffer(6), other(6);
   const Error dims_differ = error_of([&] { reference_reorder(a, buffer.data(), b, other.data()); });
   EXPECT_EQ(dims_differ.code(), ErrorCode::invalid_argument);
-  EXPECT_NE(dims_differ.message().find("2x3"), std::string::npos) << dims_differ.message();
+  EXPECT_NE(dims_differ.message().find("2,3"), std::string::npos) << dims_differ.message();
   const Error collision = error_of([&] { reference_reorder(a, buffer.data(), repeated, other.data()); });
   EXPECT_EQ(collision.code(), ErrorCode::not_injective);
   EXPECT_NE(collision.message().find("(0,1) and (1,0)"), std::string::npos) << collision.message();

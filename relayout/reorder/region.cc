@@ -84,6 +84,46 @@ void choose_region(Loops& loops, Axes& axes) {
   keep_interleaved(loops, axes);
 }
 
+bool choose_listed_region(Loops& loops, Axes& axes) {
+  const std::array<int64_t, 2> piece = loops.piece;
+  const auto listed = [&](auto suits) {
+    auto best = axes.end();
+    for (auto a = axes.begin(); a != axes.end(); ++a) {
+      if (a->listed && suits(*a) && (best == axes.end() || a->extent > best->extent)) best = a;
+    }
+    return best;
+  };
+  auto table = listed([&](const Axis& a) { return a.stride[kDst] == piece[kDst] || a.stride[kSrc] == piece[kSrc]; });
+  if (table == axes.end()) {
+    int64_t region = loops.larger_piece();
+    for (const Axis& axis : axes) region *= axis.table < 0 ? axis.extent : 1;
+    if (region < kEnoughBlock) table = listed([](const Axis&) { return true; });
+  }
+  if (table == axes.end()) return false;
+  const Axis steps = take(axes, table);
+  const auto next = nearest(axes, kDst);
+  const Axis other = take(axes, next != axes.end() ? next : listed([](const Axis&) { return true; }));
+  // Pieces that follow each other in the destination are columns, which makes its lines whole. Single elements are so
+  // only if there are no other rows: a block of a few of these has all their columns, so that the source's lines, which
+  // hold other columns as well, are read once.
+  const bool dense = steps.stride[kDst] == piece[kDst] && (piece[kDst] >= kRegister || other.extent == 1);
+  loops.cols = {dense ? steps : other};
+  loops.rows = {dense ? other : steps};
+  loops.dense_cols = dense;
+  loops.dense_rows = false;
+  loops.col_count = loops.cols[0].extent;
+  loops.row_count = loops.rows[0].extent;
+  return true;
+}
+
+void choose_listed_blocks(Loops& loops) {
+  /// Rows of the source that are read side by side where single elements of them are gathered.
+  constexpr int64_t kSideBySide = 16;
+  if (loops.dense_cols || loops.larger_piece() >= kRegister) return choose_square_blocks(loops);
+  loops.block_rows = kMaxBlockSide;
+  loops.block_cols = kSideBySide;
+}
+
 void split_columns(Loops& loops, Axes& axes) {
   if (!loops.dense_cols || loops.dense_rows) return;
   std::size_t kept = 0;

@@ -27,11 +27,11 @@ void PlanData::choose_way(const Tuning& tuning) {
   const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
   const bool open = tuning.way == Tuning::Way::cheapest;
   if ((tuning.way == Tuning::Way::stages || (open && packed)) && plan_together(tuning)) return;
-  if (tuning.way == Tuning::Way::lines && tuning.stream != Tuning::Stream::always &&
+  if (tuning.way == Tuning::Way::lines && !indexed() && tuning.stream != Tuning::Stream::always &&
       plan_program(tuning, std::numeric_limits<double>::max()))
     return;
   plan_each(tuning);
-  if (!open || packed) return;
+  if (!open || packed || indexed()) return;
   double least = cost().nanoseconds;
   // Stages gain nothing where one box without tables is moved within the caches, or runs are copied.
   const bool one = boxes_.size() == 1, simple = one && fills_.empty() && tables_.empty();
@@ -58,6 +58,7 @@ PlanData PlanData::anew() const {
   out.attribute_steps_ = attribute_steps_;
   out.fill_bits_ = fill_bits_;
   out.bytes_ = bytes_;
+  out.dims_ = dims_;
   return out;
 }
 
@@ -104,13 +105,15 @@ bool PlanData::plan_together(const Tuning& tuning) {
   const auto boxes = refined(Dims(src_.layout.ndims(), 0), src_.layout.dims());
   // Sub-byte elements that can be joined to bytes are moved as bytes.
   const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
-  if (packed && !converts_ &&
-      std::ranges::all_of(boxes, [&](Box box) { return join_to_bytes(box, bits(src_.dtype)); })) {
+  const auto joins = [&](Box box) { return join_to_bytes(box, bits(src_.dtype), indexed() ? &tables_ : nullptr); };
+  if (packed && !converts_ && std::ranges::all_of(boxes, joins)) {
     tables_.clear();
     return false;
   }
-  const Gaps gaps{planner.end, fills_padding() && without_gaps(dst_.layout), fill_bits_, dst_.layout.padded_elements()};
-  auto together = plan_stages(boxes, planner.types, converts_, streams, gaps, tables_, rules);
+  const bool fills = fills_padding() && !indexed() && without_gaps(dst_.layout);
+  const Gaps gaps{planner.end, fills, fill_bits_, dst_.layout.padded_elements()};
+  auto together =
+      boxes.empty() ? std::nullopt : plan_stages(boxes, planner.types, converts_, streams, gaps, tables_, rules);
   if (!together) {
     tables_.clear();
     return false;
@@ -119,13 +122,13 @@ bool PlanData::plan_together(const Tuning& tuning) {
   stream_limit_ = tuning.stream == Tuning::Stream::by_size ? limit : 0;
   const bool filled = together->as<Stages>()->fills;
   boxes_.push_back(*std::move(together));
-  if (!filled && fills_padding()) plan_fills(0);
+  if (!filled && (fills_padding() || fills_missing())) plan_fills(0);
   return true;
 }
 
 void PlanData::plan_each(const Tuning& tuning) {
   const uint32_t filled = plan_boxes(machine_, tuning);
-  if (fills_padding()) plan_fills(filled);
+  if (fills_padding() || fills_missing()) plan_fills(filled);
 }
 
 BoxPlanner PlanData::planner(const BlockRules& rules) const {
@@ -141,7 +144,8 @@ BoxPlanner PlanData::planner(const BlockRules& rules) const {
 }
 
 std::vector<Box> PlanData::refined(const Dims& begin, const Dims& end) {
-  auto boxes = refine(src_.layout, dst_.layout, attribute_steps_, begin, end, tables_);
+  auto boxes = indexed() ? refine_indexed(src_.layout, dst_.layout, attribute_steps_, dims_, indexed_, tables_)
+                         : refine(src_.layout, dst_.layout, attribute_steps_, begin, end, tables_);
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
     simplify(box);

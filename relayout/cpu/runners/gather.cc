@@ -31,12 +31,12 @@ void gather_rows(const std::byte* src, Starts src_rows, Starts src_cols, std::by
   }
 }
 
-/// Gathers a block whose elements lie anywhere.
+/// Gathers a block whose elements lie anywhere. `along_rows`: elements that are near each other are those of a column.
 template <typename T>
-void gather_region(Block block) {
+void gather_region(Block block, bool along_rows) {
   constexpr int64_t kTogether = 4;
   // Rows and columns can change places, as both have lists.
-  if (block.cols < kTogether && block.cols < block.rows) {
+  if ((along_rows || block.cols < kTogether) && block.cols < block.rows) {
     std::swap(block.rows, block.cols);
     std::swap(block.src_rows, block.src_cols);
     std::swap(block.dst_rows, block.dst_cols);
@@ -89,7 +89,7 @@ bool gather_runs(const RunContext& context, const Loops& loops, const Block& blo
 
 void gather_elements(const RunContext& context, const Loops& loops, const Block& block) {
   with_element(loops.piece[kSrc], [&]<typename T>(T) {
-    if (!gather_runs<T>(context, loops, block)) gather_region<T>(block);
+    if (!gather_runs<T>(context, loops, block)) gather_region<T>(block, loops.rows[0].table >= 0);
   });
 }
 

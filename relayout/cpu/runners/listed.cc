@@ -50,7 +50,7 @@ void run_joined(const RunContext& context, const BoxPlan& box, Block block, Inde
 }  // namespace
 
 void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  Starts2 rows(box.rows), cols(box.cols);
+  Starts2 rows(box.rows, &tables), cols(box.cols, &tables);
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
   const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
   // How many columns beyond its own a block needs at most to complete its last line.
@@ -101,10 +101,14 @@ Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t row
   sub.rows = rows;
   sub.cols = cols;
   sub.offset[kAttribute] += row * loops.rows[0].stride[kAttribute] + col * loops.cols[0].stride[kAttribute];
-  // The rows of the source are one axis, or follow each other, so that the same list serves from any row on.
-  sub.src += block.src_rows[row];
-  sub.offset[kSrc] += block.src_rows[row];
   sub.dst_rows += row;
+  if (loops.rows[0].table >= 0) {
+    sub.src_rows += row;
+  } else {
+    // The rows of the source are one axis, or follow each other, so that the same list serves from any row on.
+    sub.src += block.src_rows[row];
+    sub.offset[kSrc] += block.src_rows[row];
+  }
   if (col == 0) return sub;
   if (loops.long_runs)
     sub.src += col * loops.cols[0].stride[kSrc];

@@ -86,8 +86,9 @@ inline int64_t to_line(const std::byte* at) {
 
 /// Whether all rows of a block start at multiples of `unit` bytes: at lines, or at halves or quarters of lines.
 inline bool at_lines(const Loops& loops, const Block& block, int64_t unit = kCacheLine) {
-  return to_line(block.dst) % unit == 0 &&
-         std::ranges::all_of(loops.rows, [&](const Axis& a) { return a.stride[kDst] % unit == 0; });
+  return to_line(block.dst) % unit == 0 && std::ranges::all_of(loops.rows, [&](const Axis& a) {
+           return a.stride[kDst] % unit == 0 && (a.table < 0 || a.stride[kDst] != 0);
+         });
 }
 
 /// A block whose source is prefetched as far ahead as the plan says, unless the block says otherwise.

@@ -145,11 +145,15 @@ inline std::array<int64_t, 2> list_starts(const Axes& axes, int64_t begin, int64
 /// kept from block to block where they stay the same.
 class Starts2 {
  public:
-  explicit Starts2(const Axes& axes) : axes_(axes) {}
+  /// Without tables where no axis can have one.
+  explicit Starts2(const Axes& axes, const Tables* tables = nullptr) : axes_(axes), tables_(tables) {}
 
-  /// Makes the lists for `count` indices from `begin` on. The list of a single axis is the same for every `begin`.
+  /// Makes the lists for `count` indices from `begin` on. The list of a single axis is the same for every `begin`,
+  /// unless a table says it.
   void seek(int64_t begin, int64_t count) {
-    if (axes_.size() == 1) {
+    if (axes_[0].table >= 0) {
+      if (begin != begin_ || count > known_) list_table(begin, count);
+    } else if (axes_.size() == 1) {
       const Axis& axis = axes_[0];
       for (std::size_t k : {kSrc, kDst}) {
         first_[k] = begin * axis.stride[k];
@@ -171,7 +175,18 @@ class Starts2 {
   Starts of(Operand k) const { return list_[k]; }
 
  private:
+  /// An axis with a table is the only one.
+  void list_table(int64_t begin, int64_t count) {
+    const Offsets* const entries = (*tables_)[static_cast<std::size_t>(axes_[0].table)].data() + begin;
+    for (std::size_t k : {kSrc, kDst}) {
+      first_[k] = entries[0][k];
+      for (int64_t i = 0; i < count; ++i) list_[k][i] = entries[i][k] - first_[k];
+    }
+    known_ = count;
+  }
+
   const Axes& axes_;
+  const Tables* tables_;
   int64_t begin_ = -1, known_ = 0;
   Offsets first_{};
   int64_t list_[2][kMaxListed];

@@ -120,9 +120,14 @@ Planned<ConvertedElements> plan_converted_pieces(Box box, const ConvertedTypes& 
   Loops loops = types.loops(box);
   const Axis run = take(box.axes, find_run(box.axes, units(types.src), units(types.dst)));
   loops.piece = {run.extent * units(types.src), run.extent * units(types.dst)};
-  choose_region(loops, box.axes);
-  split_columns(loops, box.axes);
-  if (loops.piece[kDst] >= kRegister || !choose_blocks_along_rows(loops)) {
+  const bool listed = choose_listed_region(loops, box.axes);
+  if (!listed) {
+    choose_region(loops, box.axes);
+    split_columns(loops, box.axes);
+  }
+  if (listed) {
+    choose_listed_blocks(loops);
+  } else if (loops.piece[kDst] >= kRegister || !choose_blocks_along_rows(loops)) {
     if (streams && loops.dense_cols)
       choose_streamed_blocks(loops, {StreamedBox::Kind::copies, true}, rules.machine);
     else
@@ -139,6 +144,10 @@ Planned<ConvertedElements> plan_converted_pieces(Box box, const ConvertedTypes& 
 
 ConvertedRegion choose_converted_region(const Box& box, const ConvertedTypes& types) {
   ConvertedRegion out{types.loops(box), box};
+  if (types.whole_bytes() && choose_listed_region(out.loops, out.rest.axes)) {
+    out.listed = true;
+    return out;
+  }
   choose_region(out.loops, out.rest.axes);
   split_columns(out.loops, out.rest.axes);
   out.transposes = types.whole_bytes() && out.loops.dense_cols && out.loops.dense_rows;
@@ -175,7 +184,9 @@ Planned<ConvertedTransposition> plan_converted_transposition(ConvertedRegion reg
 Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const ConvertedTypes& types, bool streams,
                                                    const BlockRules& rules) {
   Loops& loops = region.loops;
-  if (types.whole_bytes())
+  if (region.listed)
+    choose_listed_blocks(loops);
+  else if (types.whole_bytes())
     choose_gather_blocks(loops, streams, true, rules);
   else
     choose_sub_byte_blocks(loops);

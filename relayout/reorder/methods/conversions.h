@@ -66,6 +66,7 @@ struct ConvertedRegion {
   Loops loops;
   Box rest;
   bool transposes = false;
+  bool listed = false;  // choose_listed_region()
 };
 ConvertedRegion choose_converted_region(const Box& box, const ConvertedTypes& types);
 /// Whether so few values of a region are converted together that stages are better (stages.h).

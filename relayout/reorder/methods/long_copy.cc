@@ -8,7 +8,9 @@ Loops loops_of_runs(const Axis& run, Axes& axes) {
   loops.long_runs = loops.dense_cols = true;
   loops.col_count = run.extent;
   loops.cols = {run};
-  loops.rows = {take(axes, nearest(axes, kDst))};
+  auto next = nearest(axes, kDst);
+  if (next == axes.end()) next = std::ranges::find_if(axes, &Axis::listed);
+  loops.rows = {take(axes, next)};
   loops.row_count = loops.rows[0].extent;
   return loops;
 }

@@ -3,15 +3,19 @@
 
 namespace relayout {
 
-bool join_to_bytes(Box& box, int bits) {
+bool join_to_bytes(Box& box, int bits, Tables* tables) {
   const int64_t period = byte_period(bits);
   const auto run = find_run(box.axes, 1, 1);
   if (run == box.axes.end() || run->extent % period != 0 || box.offset[kSrc] % period != 0 ||
       box.offset[kDst] % period != 0) {
     return false;
   }
+  const auto whole = [&](const Offsets& at) { return at[kSrc] % period == 0 && at[kDst] % period == 0; };
   for (auto a = box.axes.begin(); a != box.axes.end(); ++a) {
-    if (a->table >= 0 || (a != run && (a->stride[kSrc] % period != 0 || a->stride[kDst] % period != 0))) return false;
+    if (a == run) continue;
+    if (a->table < 0 ? !whole(a->stride)
+                     : !tables || !std::ranges::all_of((*tables)[static_cast<std::size_t>(a->table)], whole))
+      return false;
   }
   const auto bytes = [&](int64_t elements) { return elements / period * (period * bits / 8); };
   run->extent = bytes(run->extent);
@@ -19,6 +23,13 @@ bool join_to_bytes(Box& box, int bits) {
     box.offset[side] = bytes(box.offset[side]);
     for (Axis& axis : box.axes) axis.stride[side] = bytes(axis.stride[side]);
     run->stride[side] = 1;
+  }
+  for (Axis& axis : box.axes) {
+    if (axis.table < 0) continue;
+    std::vector<Offsets> table = (*tables)[static_cast<std::size_t>(axis.table)];
+    for (Offsets& entry : table) entry = {bytes(entry[kSrc]), bytes(entry[kDst]), entry[kAttribute]};
+    tables->push_back(std::move(table));
+    axis.table = static_cast<int32_t>(tables->size()) - 1;
   }
   simplify(box);
   return true;

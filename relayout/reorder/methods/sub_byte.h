@@ -12,7 +12,7 @@ struct SubByte {};
 
 /// Makes a box of elements of `bits` bits, fewer than 8, one of bytes, where a run of them starts and ends at whole
 /// bytes throughout.
-bool join_to_bytes(Box& box, int bits);
+bool join_to_bytes(Box& box, int bits, Tables* tables = nullptr);
 /// Plans a box of elements of so many bits that could not be joined.
 Planned<SubByte> plan_sub_byte(Box box, int bits);
 
