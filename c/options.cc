@@ -17,6 +17,23 @@ PerMask values_of(const double* values, size_t count, uint32_t mask, const int64
   return out;
 }
 
+std::vector<IndexTable> tables_of(const relayout_index_table* tables, size_t count, std::string_view parameter) {
+  const std::string own(parameter);
+  if (tables == nullptr && count != 0) refuse(own, "is null, but its count is " + std::to_string(count));
+  if (count > kMaxDims) refuse(own, "has a count of " + std::to_string(count) + "; a tensor has at most 12 dims");
+  std::vector<IndexTable> out;
+  for (size_t i = 0; i < count; ++i) {
+    const relayout_index_table& table = tables[i];
+    if (table.entries == nullptr && table.count != 0)
+      refuse(own + "[" + std::to_string(i) + "].entries", "is null, but its count is " + std::to_string(table.count));
+    if (table.count > (size_t{1} << 40)) refuse(own, "has a count of " + std::to_string(table.count) + " entries");
+    std::vector<int64_t> entries;
+    if (table.count != 0) entries.assign(table.entries, table.entries + table.count);
+    out.emplace_back(table.dim, std::move(entries), table.block);
+  }
+  return out;
+}
+
 Padding padding_of(const relayout_attributes& given) {
   switch (given.padding) {
     case RELAYOUT_PADDING_VALUE: return Padding::of(given.padding_value);
@@ -43,6 +60,8 @@ Attributes attributes_of(const relayout_attributes* attributes) {
   out.mean = values_of(given.mean, given.mean_count, given.mean_mask, given.mean_groups, given.ndims, "mean");
   out.beta = given.beta;
   out.padding = padding_of(given);
+  out.src_index = tables_of(given.src_index, given.src_index_count, "src_index");
+  out.dst_index = tables_of(given.dst_index, given.dst_index_count, "dst_index");
   return out;
 }
 

@@ -219,6 +219,16 @@ enum {
   RELAYOUT_PADDING_UNSIGNED = 3 /* the bits of padding_integer as a uint64_t */
 };
 
+/* An index table in front of a dim (docs/tables.md): index i of the reorder stands at index entries[i / block] * block
+ * + i % block of the layout's dim; an entry of -1 stands nowhere. With a table of the source the reorder gathers, and
+ * with one of the destination it scatters, and leaves all that the table does not name as it is. */
+typedef struct relayout_index_table {
+  int32_t dim;
+  int64_t block; /* 1 or more */
+  const int64_t* entries;
+  size_t count;
+} relayout_index_table;
+
 /* dst = saturate_round((src_scale * (src - src_zero_point) - mean + beta * dst_old) / dst_scale + dst_zero_point),
  * computed in f32 or f64 by the types (docs/conversions.md). A mask has a bit for each dim of which every index has a
  * value of its own, and the values are row-major over these dims; mask 0 stands for one value. A null list is left out.
@@ -251,11 +261,15 @@ typedef struct relayout_attributes {
   const int64_t* src_zero_point_groups;
   const int64_t* dst_zero_point_groups;
   const int64_t* mean_groups;
+  const relayout_index_table* src_index; /* at most one for each dim; the entries are copied */
+  size_t src_index_count;
+  const relayout_index_table* dst_index;
+  size_t dst_index_count;
 } relayout_attributes;
 #define RELAYOUT_ATTRIBUTES_INIT                                                                                      \
   {                                                                                                                   \
     sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, NULL, 0, 0, NULL, \
-        NULL, NULL, NULL, NULL                                                                                        \
+        NULL, NULL, NULL, NULL, NULL, 0, NULL, 0                                                                      \
   }
 
 /* Begin with RELAYOUT_RUN_OPTIONS_INIT. */
@@ -274,8 +288,8 @@ typedef struct relayout_run_options {
 
 typedef struct relayout_plan relayout_plan;
 
-/* How to reorder between two layouts of the same dims. Attributes may be null. Errors: invalid_argument, not_injective,
- * limit. Cost: some microseconds. */
+/* How to reorder between two layouts of the same dims, but for those that have index tables. Attributes may be null.
+ * Errors: invalid_argument, not_injective, limit. Cost: some microseconds. */
 RELAYOUT_API relayout_status relayout_plan_make(const relayout_desc* src, const relayout_desc* dst,
                                                 const relayout_attributes* attributes, relayout_plan** plan);
 RELAYOUT_API void relayout_plan_free(relayout_plan* plan);

@@ -36,8 +36,37 @@ struct Destination {
   std::optional<Format::GateOrder> gates{};  // an order that is no layout: one gate is converted after the other
 };
 
+/// The index tables that --index and --index-to give.
+Attributes tables_of(const ConvertOptions& options, const TensorInput& input, const Format& to) {
+  Attributes out;
+  if (options.index.empty()) return out;
+  const int ndims = input.desc.layout.ndims();
+  out.src_index = index_tables(options.index.from, "--index", input.format, ndims);
+  out.dst_index = index_tables(options.index.to, "--index-to", to, ndims);
+  if (options.max_memory)
+    usage_error("--index: the whole conversion takes place at once; give no --max-memory", "--index");
+  if (options.via.opencl()) refuse_on_device(true, "--index");
+  if (input.gates || cpu::gates_are_no_layout(to, input.desc.layout.dims(), true))
+    usage_error("--index: gates in an order that is no layout cannot go through a table", "--index");
+  return out;
+}
+
+/// The dims of the output of a conversion through index tables: as many indices as a table of the input is for.
+Dims indexed_destination_dims(const ConvertOptions& options, const Format& format, Dims dims,
+                              const Attributes& tables) {
+  if (!format.views().empty())
+    usage_error(fmt::format("--index: {} ends in views; convert to a layout without", escaped(format.text())), "--to");
+  if (options.to_dims) return dims_argument(*options.to_dims, "--to-dims");
+  if (!tables.dst_index.empty())
+    usage_error("--index-to: give --to-dims, the extents of the output that the table points into", "--to-dims");
+  for (const IndexTable& table : tables.src_index) dims[table.dim()] = table.indices();
+  return dims;
+}
+
 /// The destination for a tensor of these dims.
-Destination destination_of(const ConvertOptions& options, const Format& format, const Dims& dims) {
+Destination destination_of(const ConvertOptions& options, const Format& format, const Dims& dims,
+                           const Attributes& tables) {
+  if (tables.indexed()) return {format, indexed_destination_dims(options, format, dims, tables)};
   if (cpu::gates_are_no_layout(format, dims, true)) return {format, dims, format.gates()};
   return {format, destination_dims(format, dims, options.to_dims, "--to-dims")};
 }
@@ -143,6 +172,16 @@ Json summary(const ConvertOptions& options, const TensorInput& input, const Dest
   return out;
 }
 
+/// cpu::make_plan(), whose errors name the flags of index tables.
+Plan conversion_plan(const ConvertOptions& options, const TensorDesc& src, const TensorDesc& dst,
+                     const Attributes& attributes) {
+  try {
+    return cpu::make_plan(src, dst, attributes);
+  } catch (const Error& error) {
+    throw attributes.indexed() ? with_flags(error, options.values) : error;
+  }
+}
+
 InputOptions input_options_of(const ConvertOptions& options, int64_t max_memory) {
   return {.path = options.input,
           .tensor = options.tensor,
@@ -177,12 +216,13 @@ int run_convert(const ConvertOptions& options, bool json) {
   check_output_name(options.tensor, input.named, options.input, options.output);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   check_codes(options.to, dst_dtype);
-  const Destination to = destination_of(options, to_format, input.desc.layout.dims());
+  const Attributes tables = tables_of(options, input, to_format);
+  const Destination to = destination_of(options, to_format, input.desc.layout.dims(), tables);
   const TensorDesc dst = tensor_of(to, dst_dtype);
   const Attributes attributes = from_command_line([&] {
-    return attributes_for(options.values, {input.format, input.desc}, {to.format, dst});
+    return attributes_for(options.values, {input.format, input.desc}, {to.format, dst}, tables);
   });
-  Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
+  Plan plan = from_command_line([&] { return conversion_plan(options, input.desc, dst, attributes); });
 
   std::optional<DeviceConversion> on_device;
   if (options.via.opencl()) on_device.emplace(input, to.format, dst, attributes, options.via);
@@ -213,6 +253,19 @@ int run_convert(const ConvertOptions& options, bool json) {
   return kOk;
 }
 
+void add_record_options(Command& command, ConvertOptions& options) {
+  command.add_option("--field", options.field,
+                     "Convert this field of a record: of the one that --from says, or of NumPy's structured type");
+  command.add_flag("--dequantize", options.dequantize,
+                   "Compute the values of packed weights, whose format --from names, from the tensors of a file");
+  command.add_flag("--repack", options.repack,
+                   "Move codes and scales from the packed format --from to the packed format --to, rounding nothing");
+  command.add_flag("--requantise", options.requantise,
+                   "The same, where the formats' grids differ: compute the values, round them, and say by how much");
+  command.add_option("--group", options.group, Range{1, 1 << 30},
+                     "Values that share a scale in the output of --repack");
+}
+
 }  // namespace
 
 Verb add_convert(CommandLine& line) {
@@ -226,6 +279,7 @@ Verb add_convert(CommandLine& line) {
       "  relayout convert x.npy image.npy --from nchw --to mace:in_out_channel --via opencl --explain\n"
       "  relayout convert w.bin w.npy --from ggml:q4_0 --dims 4096,11008 --to ab\n"
       "  relayout convert structs.npy x.npy --field x --to ba\n"
+      "  relayout convert cache.npy keys.npy --from ab --to ab --index 0=pages.npy,block=16\n"
       "--from and --to may be records (relayout record --help): fields of one name move, each to its own place. A "
       "packed\n"
       "format that is no layout by itself (ggml:q4_0) gives its values, as f32 unless --to-dtype says otherwise.\n"
@@ -253,18 +307,10 @@ Verb add_convert(CommandLine& line) {
   command.add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
   add_raw_options(command, options->raw);
   add_value_options(command, options->values);
+  add_index_options(command, options->index);
   command.add_option("--tensor", options->tensor,
                      "Name of the tensor, in the input and in an .npz or .safetensors output");
-  command.add_option("--field", options->field,
-                     "Convert this field of a record: of the one that --from says, or of NumPy's structured type");
-  command.add_flag("--dequantize", options->dequantize,
-                   "Compute the values of packed weights, whose format --from names, from the tensors of a file");
-  command.add_flag("--repack", options->repack,
-                   "Move codes and scales from the packed format --from to the packed format --to, rounding nothing");
-  command.add_flag("--requantise", options->requantise,
-                   "The same, where the formats' grids differ: compute the values, round them, and say by how much");
-  command.add_option("--group", options->group, Range{1, 1 << 30},
-                     "Values that share a scale in the output of --repack");
+  add_record_options(command, *options);
   command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_option("--max-memory", options->max_memory,
                      "Convert in parts that take about this much memory, for example 64M; at least 1M");

@@ -41,6 +41,8 @@ std::vector<Given> given_flags(const ConvertOptions& o) {
       {"--to-dtype", o.to_dtype.has_value(), {tensor, field, values}, "fields keep their types"},
       {"--tune", !o.tune.empty(), {tensor, field}},
       {"--via opencl", o.via.opencl(), {tensor, field}},
+      {"--index", !o.index.from.empty(), {tensor, field}},
+      {"--index-to", !o.index.to.empty(), {tensor, field}},
       {"--max-memory", o.max_memory.has_value(), {tensor, field}},
       {"--group",
        o.group.has_value(),

@@ -6,6 +6,7 @@
 
 #include "tools/convert_opencl.h"
 #include "tools/explain_option.h"
+#include "tools/index_tables.h"
 #include "tools/record_conversion.h"
 #include "tools/tune_option.h"
 #include "tools/values.h"
@@ -16,6 +17,7 @@ struct ConvertOptions {
   std::string input, output, to;
   std::optional<std::string> from, dims, to_dims, dtype, to_dtype;
   ValueOptions values;
+  IndexTableOptions index;
   RawOptions raw;
   std::string tensor;
   std::optional<std::string> max_memory;

@@ -103,26 +103,23 @@ void check_buffer(const RecordConversion& options, const PackedFormat& format, c
                       escaped(stored.name), dims_text(stored.shape), dims_text(wanted.shape)));
 }
 
-/// An order of groups that is no order of rows: the file's table of the group of each row, where it is not k / group.
-void check_order(const RecordConversion& options, const cpu::PackedTensor& tensor, const TensorFile& file) {
+/// The file's table of the group of each row, where it is not k / group: weights in the order of activations.
+void take_order(const RecordConversion& options, const TensorFile& file, cpu::PackedTensor& tensor) {
   for (const char* name : {"g_idx", "weight_g_idx"}) {
     const std::string called = tensor_name(options, name);
     const auto at = std::ranges::find(file.tensors(), called, &StoredTensor::name);
-    if (at == file.tensors().end() || at->item_bits != 32 || at->byte_swapped) continue;
+    if (at == file.tensors().end() || at->item_bits != 32 || at->byte_swapped || tensor.group == 0) continue;
     const auto bytes = from_data([&] { return file.bytes(static_cast<std::size_t>(at - file.tensors().begin())); });
+    std::vector<int64_t> groups;
+    bool in_order = true;
     for (std::size_t k = 0; k < bytes.size() / 4; ++k) {
       int32_t group = 0;
       std::memcpy(&group, bytes.data() + 4 * k, 4);
-      const auto row = static_cast<int64_t>(k);
-      if (group < 0 || tensor.group == 0 || group == row / tensor.group) continue;  // -1: not in use
-      throw Failure(
-          kUnsupported,
-          Error(ErrorCode::unsupported,
-                fmt::format("{}: {} puts row {} in group {} and not {}: weights whose groups are in the order "
-                            "of activations are not read",
-                            shown_path({.path = options.input}), escaped(called), row, group, row / tensor.group),
-                escaped(called), std::to_string(group), std::to_string(row / tensor.group)));
+      if (group < 0) return;  // not in use
+      groups.push_back(group);
+      in_order = in_order && group == static_cast<int64_t>(k) / tensor.group;
     }
+    if (!in_order) tensor.group_of = std::move(groups);
   }
 }
 
@@ -273,7 +270,7 @@ PackedInput open_packed(const RecordConversion& options) {
     take_buffer(options, format, format.field(name), file, out);
   for (std::size_t k = 0; k < out.buffers.size(); ++k)
     check_buffer(options, format, out.tensor, file.tensors()[out.stored[k]], out.buffers[k].first);
-  check_order(options, out.tensor, file);
+  take_order(options, file, out.tensor);
   check_left_out(options, format, file);
   return out;
 }
@@ -281,6 +278,14 @@ PackedInput open_packed(const RecordConversion& options) {
 Json repack(const RecordConversion& options) {
   const PackedFormat& to = packed_argument(options.to, "--to");
   const PackedInput input = open_packed(options);
+  if (!input.tensor.group_of.empty()) {
+    throw Failure(kUnsupported,
+                  Error(ErrorCode::unsupported,
+                        fmt::format("{}: g_idx puts the rows in groups by the order of activations, which {} does not "
+                                    "have; --dequantize gives their values",
+                                    shown_path({.path = options.input}), options.to),
+                        "g_idx", options.to));
+  }
   const cpu::PackedTensor target =
       from_command_line([&] { return cpu::packed_as(input.tensor, to.name, options.group.value_or(0)); });
   std::vector<OutputBuffer> buffers;

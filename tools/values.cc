@@ -26,8 +26,8 @@ void exclude(const Text& a, std::string_view flag_a, const Text& b, std::string_
 /// Reads the flags of one conversion.
 class ValueReader {
  public:
-  ValueReader(const ValueOptions& options, const ValueSide& src, const ValueSide& dst)
-      : per_(options.per), src_(src), dst_(dst) {
+  ValueReader(const ValueOptions& options, const ValueSide& src, const ValueSide& dst, const Dims& dims)
+      : per_(options.per), src_(src), dst_(dst), dims_(dims) {
     if (!options.groups) return;
     groups_ = dims_argument(*options.groups, "--groups");
     if (groups_.size() == ndims() && std::ranges::all_of(groups_, [](int64_t group) { return group >= 1; })) return;
@@ -87,7 +87,7 @@ class ValueReader {
       out.groups = Dims(ndims(), 1);
       out.groups[dim] = groups_[dim];
     }
-    const int64_t count = out.count(dim, src_.desc.layout.dim(dim));
+    const int64_t count = out.count(dim, dims_[dim]);
     if (static_cast<int64_t>(out.values.size()) == count) return;
     usage_error(fmt::format("{} {}: {} numbers for the {} {} of dim {}", flag, escaped(text), out.values.size(), count,
                             out.group(dim) > 1 ? "groups" : "indices", names()[static_cast<std::size_t>(dim)]),
@@ -106,11 +106,10 @@ class ValueReader {
     const TensorInput file = open(text, flag);
     std::vector<std::byte> bytes(file.bytes.begin(), file.bytes.end());
     if (file.swap_item_bytes > 1) swap_bytes(bytes, file.swap_item_bytes);
-    const Dims& dims = src_.desc.layout.dims();
     try {
       const bool one = file.desc.layout.elements() == 1 && !per_;
-      if (file.desc.layout.ndims() != 1 || dims.size() == 1 || one) {
-        out = cpu::per_mask_of_tensor(file.desc, std::span(bytes), dims, groups_, std::string(flag));
+      if (file.desc.layout.ndims() != 1 || ndims() == 1 || one) {
+        out = cpu::per_mask_of_tensor(file.desc, std::span(bytes), dims_, groups_, std::string(flag));
         groups_used_ = groups_used_ || out.mask != 0;
         return;
       }
@@ -167,6 +166,7 @@ class ValueReader {
 
   const Text& per_;
   const ValueSide &src_, &dst_;
+  Dims dims_;
   Dims groups_{};
   mutable bool per_used_ = false, groups_used_ = false;
 };
@@ -183,9 +183,16 @@ Padding padding_argument(const std::string& text, DType dtype) {
   return Padding::of(value);
 }
 
-Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst) {
-  const ValueReader reader(options, src, dst);
-  Attributes out;
+Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst,
+                          const Attributes& tables) {
+  Attributes out = tables;
+  Dims dims;
+  try {
+    dims = reorder_dims(src.desc.layout, dst.desc.layout, out);
+  } catch (const Error& error) {
+    throw with_flags(error, options);
+  }
+  const ValueReader reader(options, src, dst, dims);
   out.padding = padding_argument(options.padding, dst.desc.dtype);
   exclude(options.scale, "--scale", options.src_scale, "--src-scale");
   exclude(options.std, "--std", options.dst_scale, "--dst-scale");
@@ -223,7 +230,9 @@ Error with_flags(const Error& error, const ValueOptions& options, const std::str
       {"dst_scale", either("--dst-scale", options.dst_scale, options.std ? "--std" : "--dst-scale", options.std)},
       {"src_zero_point", either("--src-zero-point", options.src_zero_point, "--zero-point", options.zero_point)},
       {"dst_zero_point", either("--dst-zero-point", options.dst_zero_point, "--zero-point", options.zero_point)},
-      {"mean", called("--mean", options.mean)}};
+      {"mean", called("--mean", options.mean)},
+      {"src_index", "--index"},
+      {"dst_index", "--index-to"}};
   const Error named = renamed(error, names);
   static constexpr std::string_view kPlace = "reorder: ";
   const std::string& message = named.message();

@@ -29,7 +29,9 @@ struct ValueSide {
 
 /// The attributes of a conversion from src to dst. Failure (usage): flags that exclude each other, numbers that their
 /// types do not hold, lists of other lengths than the dim that they are for, or of no known dim.
-Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst);
+/// `tables` has the index tables, through which the dims may differ.
+Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst,
+                          const Attributes& tables = {});
 
 /// An error about the attributes that these flags say, which names the flags. `scale_flag`: that of src_scale.
 Error with_flags(const Error& error, const ValueOptions& options, const std::string& scale_flag = "--scale");

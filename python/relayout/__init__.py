@@ -23,6 +23,7 @@ from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, Inter
                       ParseError, SizeOverflowError, StoppedError, UnsupportedError)
 from ._files import File, load, open, save
 from ._gates import permute_gates
+from ._gather import gather, ragged_index, scatter, sparse_rows_index
 from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
 from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflicts, clear_plan_cache, contiguous, copy,
@@ -41,9 +42,9 @@ __all__ = [
     "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "Record", "RecordField",
     "Repacked", "SYSTEMS", "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas",
     "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy", "default_threads",
-    "dequantize", "empty", "find_swizzle", "interop", "is_channels_last", "isa", "layout", "layout_of", "load",
-    "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "rearrange",
-    "reorder_in_place", "repack", "run", "save", "set_isa", "transpose",
+    "dequantize", "empty", "find_swizzle", "gather", "interop", "is_channels_last", "isa", "layout", "layout_of",
+    "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "ragged_index", "rearrange",
+    "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "sparse_rows_index", "transpose",
 ]
 
 _SUBMODULES = ("checkpoint", "opencl", "testing")

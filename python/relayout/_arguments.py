@@ -85,6 +85,7 @@ _ARRAY = _Kind("an array", _is_array)
 _DTYPE = _Kind("a type of elements such as 'f32' or numpy.float32", _is_type_of_elements)
 _LAYOUT = _Kind("a layout expression or a Layout", lambda v: isinstance(v, (str, _native.Layout)))
 _INTEGERS = _Kind("a sequence of integers", _are_indices)
+_TABLE = _Kind("an array or a sequence of integers", lambda v: _is_array(v) or _are_indices(v))
 _NUMBERS = _Kind("a number or an array of numbers", lambda v: _is_number(v) or not isinstance(v, (str, bytes)) and
                  isinstance(v, collections.abc.Iterable))
 _PATH = _Kind("a path: a text, bytes or an os.PathLike", lambda v: isinstance(v, (str, bytes, os.PathLike)))
@@ -92,6 +93,7 @@ _CALLABLE = _Kind("a function", callable)
 
 #: What the parameters of these names are in every function whose annotations leave it open.
 _BY_NAME: Dict[str, _Kind] = {
+    **dict.fromkeys(("table", "starts"), _TABLE),
     **dict.fromkeys(("x", "y", "out", "like", "base", "buffer"), _ARRAY),
     "buffers": _Kind("an array, or a dict of arrays", lambda v: isinstance(v, Mapping) or _is_array(v)),
     **dict.fromkeys(("dtype", "src_dtype"), _DTYPE),
@@ -109,6 +111,7 @@ _BY_NAME: Dict[str, _Kind] = {
 }
 #: Those that have another meaning in one function.
 _BY_FUNCTION: Dict[Tuple[str, str], _Kind] = {
+    ("sparse_rows_index", "indices"): _TABLE,
     ("copy", "dst"): _ARRAY, ("copy", "src"): _ARRAY,
     ("save", "x"): _Kind("an array, or a dict of arrays", lambda v: isinstance(v, Mapping) or _is_array(v)),
 }

@@ -184,11 +184,16 @@ def dequantize(format: str, buffers: Any, shape: Sequence[int], *, dtype: Any = 
     "qzeros": ..., "scales": ...}.
     shape: of the values, N,K or K,N as the format has them. dtype: any type of a whole byte or more. group: how many
     values share a scale; 0 follows from the scales. Values are computed in f32 with one rounding an operation.
+    The tensor "g_idx" of GPTQ's act-order, the group of each row, may be among the buffers.
     """
     name = name_of(dtype)
+    group_of = buffers.get("g_idx") if isinstance(buffers, Mapping) else None
+    if group_of is not None:
+        buffers = {buffer: x for buffer, x in buffers.items() if buffer != "g_idx"}
     arrays, group = _given(format, buffers, shape, group)
     out = np.empty(tuple(shape), numpy_dtype(name))
-    _native._dequantize(format, tuple(shape), group, arrays, _bytes_of(out), name, threads)
+    _native._dequantize(format, tuple(shape), group, arrays, _bytes_of(out), name, threads,
+                        None if group_of is None else np.asarray(group_of))
     return out
 
 
@@ -215,6 +220,7 @@ def _given(format: str, buffers: Any, shape: Sequence[int], group: int) -> Tuple
     """The buffers as (name, bytes, type), and how many values share a scale, which the scales say."""
     described = _native._packed_format(format)
     given = {"": buffers} if described["one_buffer"] else dict(buffers)
+    group_of = given.pop("g_idx", None)
     arrays = []
     for buffer, x in given.items():
         _check_array(x)

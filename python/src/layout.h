@@ -41,5 +41,8 @@ void bind_gates(nanobind::module_& interop);
 void bind_onednn_log(nanobind::module_& interop);
 void bind_opencl(nanobind::module_& module);
 void bind_records(nanobind::module_& module);
+/// The elements of an array of integers, as entries of an index table. Error{invalid_argument} names it by `what`.
+std::vector<int64_t> entries_of(nanobind::handle table, const char* what);
+void bind_index_tables(nanobind::module_& module);
 
 }  // namespace relayout::python

@@ -72,6 +72,7 @@ NB_MODULE(_native, module) {
   python::bind_interop(module);
   python::bind_opencl(module);
   python::bind_records(module);
+  python::bind_index_tables(module);
   bind_machine(module);
   python::present_functions(module);
 }

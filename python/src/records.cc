@@ -114,8 +114,9 @@ struct Given {
 };
 
 void dequantize(const std::string& format, nb::handle shape, int64_t group, nb::list buffers, nb::handle out,
-                const std::string& dtype, int threads) {
-  const Given given(format, shape, group, buffers);
+                const std::string& dtype, int threads, nb::handle group_of) {
+  Given given(format, shape, group, buffers);
+  if (!group_of.is_none()) given.tensor.group_of = entries_of(group_of, "g_idx");
   const Array to(out);
   const auto bytes = memory_to_write(to);
   const TensorDesc dst(Layout::contiguous(given.tensor.values), parse_dtype(dtype));
@@ -197,7 +198,7 @@ void bind_records(nb::module_& module) {
   module.def("_record", &parsed, nb::arg("text"), nb::arg("dims"));
   module.def("_record_of_descr", &of_descr, nb::arg("descr"), nb::arg("shape"));
   module.def("_dequantize", &dequantize, nb::arg("format"), nb::arg("shape"), nb::arg("group"), nb::arg("buffers"),
-             nb::arg("out"), nb::arg("dtype"), nb::arg("threads"));
+             nb::arg("out"), nb::arg("dtype"), nb::arg("threads"), nb::arg("group_of").none());
   module.def("_packed_record", &packed, nb::arg("name"), nb::arg("dims"), nb::arg("buffer"), nb::arg("group"));
   module.def("_repacked_arrays", &repacked_arrays, nb::arg("format"), nb::arg("shape"), nb::arg("group"),
              nb::arg("buffers"), nb::arg("to"), nb::arg("to_group"));

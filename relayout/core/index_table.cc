@@ -14,7 +14,7 @@ namespace relayout {
 namespace {
 
 [[noreturn]] void refuse_table(const std::string& what, const std::string& field, const std::string& value,
-                         const std::string& limit) {
+                               const std::string& limit) {
   throw Error(ErrorCode::invalid_argument, "index table: " + what, field, value, limit);
 }
 
@@ -23,13 +23,14 @@ void check_starts(std::span<const int64_t> starts) {
   if (starts.empty() || starts[0] != 0) {
     const std::string first = starts.empty() ? "none" : std::to_string(starts[0]);
     refuse_table("the first of the rows' starts is " + first + "; it must be 0, and the last one is where all rows end",
-           "starts[0]", first, "0");
+                 "starts[0]", first, "0");
   }
   for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
     if (starts[r] <= starts[r + 1]) continue;
     const std::string begin = std::to_string(starts[r]), end = std::to_string(starts[r + 1]);
-    refuse_table("row " + std::to_string(r) + " starts at " + begin + " and ends at " + end + "; starts must not descend",
-           "starts[" + std::to_string(r + 1) + "]", end, begin + "...");
+    refuse_table(
+        "row " + std::to_string(r) + " starts at " + begin + " and ends at " + end + "; starts must not descend",
+        "starts[" + std::to_string(r + 1) + "]", end, begin + "...");
   }
 }
 
@@ -37,8 +38,9 @@ void check_starts(std::span<const int64_t> starts) {
 void check_product(int64_t rows, int64_t columns, const char* name) {
   if (columns >= 0 && checked_mul(rows, columns)) return;
   const std::string value = std::to_string(columns);
-  refuse_table(std::string(name) + " is " + value + (columns < 0 ? "; it must be 0 or more" : ", which overflows 63 bits"),
-         name, value, "0...");
+  refuse_table(
+      std::string(name) + " is " + value + (columns < 0 ? "; it must be 0 or more" : ", which overflows 63 bits"), name,
+      value, "0...");
 }
 
 /// Two entries that are equal and below `bound`, but for kNone.
@@ -74,13 +76,14 @@ IndexTable::IndexTable(int dim, std::vector<int64_t> entries, int64_t block)
   if (dim < 0 || dim >= kMaxDims) {
     const std::string most = std::to_string(kMaxDims - 1);
     refuse_table("its dim is " + std::to_string(dim) + "; dims are numbered from 0, at most to " + most, "dim",
-           std::to_string(dim), "0.." + most);
+                 std::to_string(dim), "0.." + most);
   }
   if (block < 1)
-    refuse_table("its block is " + std::to_string(block) + "; a block has 1 index or more", "block", std::to_string(block),
-           "1...");
+    refuse_table("its block is " + std::to_string(block) + "; a block has 1 index or more", "block",
+                 std::to_string(block), "1...");
   if (!checked_mul(block, static_cast<int64_t>(entries_->size())))
-    refuse_table("blocks of " + std::to_string(block) + " indices overflow 63 bits", "block", std::to_string(block), "");
+    refuse_table("blocks of " + std::to_string(block) + " indices overflow 63 bits", "block", std::to_string(block),
+                 "");
 }
 
 IndexTable IndexTable::ragged(int dim, std::span<const int64_t> starts, int64_t longest) {
@@ -90,9 +93,9 @@ IndexTable IndexTable::ragged(int dim, std::span<const int64_t> starts, int64_t 
   for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
     const int64_t length = starts[r + 1] - starts[r];
     if (length > longest) {
-      refuse_table("row " + std::to_string(r) + " has " + std::to_string(length) + " indices, more than the longest row, " +
-                 std::to_string(longest),
-             "starts[" + std::to_string(r + 1) + "]", std::to_string(length), std::to_string(longest));
+      refuse_table("row " + std::to_string(r) + " has " + std::to_string(length) +
+                       " indices, more than the longest row, " + std::to_string(longest),
+                   "starts[" + std::to_string(r + 1) + "]", std::to_string(length), std::to_string(longest));
     }
     const auto first = entries.begin() + starts[r];
     std::iota(first, first + length, static_cast<int64_t>(r) * longest);
@@ -113,9 +116,9 @@ IndexTable IndexTable::sparse_rows(int dim, std::span<const int64_t> starts, std
     for (int64_t k = starts[r]; k < starts[r + 1]; ++k) {
       int64_t& entry = entries[static_cast<std::size_t>(k)];
       if (entry < 0 || entry >= columns) {
-        refuse_table("entry " + std::to_string(k) + ", of row " + std::to_string(r) + ", is column " + std::to_string(entry) +
-                   "; there are " + std::to_string(columns),
-               "indices[" + std::to_string(k) + "]", std::to_string(entry), "0.." + std::to_string(columns - 1));
+        refuse_table("entry " + std::to_string(k) + ", of row " + std::to_string(r) + ", is column " +
+                         std::to_string(entry) + "; there are " + std::to_string(columns),
+                     "indices[" + std::to_string(k) + "]", std::to_string(entry), "0.." + std::to_string(columns - 1));
       }
       entry += static_cast<int64_t>(r) * columns;
     }

@@ -149,6 +149,78 @@ std::vector<ValueField> value_fields(const PackedTensor& tensor, std::span<const
   return out;
 }
 
+namespace {
+
+/// The dim whose groups are left open by the format.
+int grouped_dim(const PackedFormat& format) {
+  for (const PackedField& field : format.fields) {
+    for (int d = 0; d < 2; ++d) {
+      if (field.group[static_cast<std::size_t>(d)] == 0) return d;
+    }
+  }
+  throw Error(
+      ErrorCode::unsupported,
+      "dequantize: the groups of " + std::string(format.name) + " lie in its blocks, and have no order of others",
+      "group_of", std::string(format.name), "a format of several tensors");
+}
+
+/// The indices in the order of their groups, those of a group in their own order.
+std::vector<int64_t> order_of_groups(const PackedTensor& tensor, int dim) {
+  const auto count = static_cast<int64_t>(tensor.group_of.size()), extent = tensor.values[dim];
+  const int64_t group = tensor.group > 0 ? tensor.group : packed_format(tensor.format).group;
+  const auto refuse = [&](const std::string& what, int64_t value, int64_t limit) {
+    throw Error(ErrorCode::invalid_argument, "dequantize: group_of " + what, "group_of", std::to_string(value),
+                std::to_string(limit));
+  };
+  if (count != extent)
+    refuse("has " + std::to_string(count) + " entries; dim " + std::to_string(dim) + " of the values has " +
+               std::to_string(extent) + " indices",
+           count, extent);
+  const int64_t groups = ceil_div(extent, group);
+  std::vector<int64_t> next(static_cast<std::size_t>(groups)), order(static_cast<std::size_t>(extent));
+  for (int64_t g = 0; g < groups; ++g) next[static_cast<std::size_t>(g)] = g * group;
+  for (int64_t i = 0; i < extent; ++i) {
+    const int64_t g = tensor.group_of[static_cast<std::size_t>(i)];
+    if (g < 0 || g >= groups)
+      refuse("puts index " + std::to_string(i) + " in group " + std::to_string(g) + "; there are " +
+                 std::to_string(groups),
+             g, groups);
+    int64_t& place = next[static_cast<std::size_t>(g)];
+    if (place == std::min(extent, (g + 1) * group))
+      refuse("puts more than " + std::to_string(group) + " indices in group " + std::to_string(g) +
+                 ", of which each has that many",
+             g, group);
+    order[static_cast<std::size_t>(place++)] = i;
+  }
+  return order;
+}
+
+void dequantize_in_groups(const PackedTensor& tensor, std::vector<ValueField> fields, const TensorDesc& dst,
+                          const Elements& out, const Attributes& attributes, const RunOptions& options) {
+  const int dim = grouped_dim(packed_format(tensor.format));
+  const IndexTable order(dim, order_of_groups(tensor, dim));
+  std::vector<std::vector<std::byte>> codes;
+  for (ValueField& field : fields) {
+    if (!(field.desc.layout.dims() == tensor.values)) continue;
+    auto& own = codes.emplace_back(static_cast<std::size_t>(field.desc.span_bytes()));
+    Attributes gather;
+    gather.src_index = {order};
+    reorder(field.desc, field.buffer, field.desc, own, gather, options);
+    field.buffer = ConstElements(own);
+  }
+  const TensorDesc dense(Layout::contiguous(tensor.values), DType::f32);
+  std::vector<float> values(static_cast<std::size_t>(dense.layout.elements()));
+  evaluate(value_of(packed_format(tensor.format)), fields, dense, values, {}, options);
+  std::vector<int64_t> places(order.entries().size());  // in the order of groups
+  for (std::size_t place = 0; place < places.size(); ++place)
+    places[static_cast<std::size_t>(order.entries()[place])] = static_cast<int64_t>(place);
+  Attributes gather = attributes;
+  gather.src_index = {IndexTable(dim, std::move(places))};
+  reorder(dense, values, dst, out, gather, options);
+}
+
+}  // namespace
+
 void dequantize(const PackedTensor& tensor, std::span<const PackedBuffer> buffers, const TensorDesc& dst,
                 const Elements& out, const Attributes& attributes, const RunOptions& options) {
   const std::vector<ValueField> fields = value_fields(tensor, buffers);
@@ -157,6 +229,7 @@ void dequantize(const PackedTensor& tensor, std::span<const PackedBuffer> buffer
                 "dequantize: the destination has dims " + join(dst.layout.dims()) + ", and the packed matrix " +
                     join(tensor.values),
                 "dims", join(dst.layout.dims()), join(tensor.values));
+  if (!tensor.group_of.empty()) return dequantize_in_groups(tensor, fields, dst, out, attributes, options);
   evaluate(value_of(packed_format(tensor.format)), fields, dst, out, attributes, options);
 }
 

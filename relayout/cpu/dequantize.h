@@ -46,6 +46,9 @@ struct PackedTensor {
   int64_t group = 0;   // values of a group, where the format's fields leave it open; 0: the format's own
   /// The types of fields that have others than the table of the format says, such as bf16 scales.
   std::vector<std::pair<std::string, DType>> types{};
+  /// Of weights in the order of activations (GPTQ's act-order): the group of each index of the dim that has groups, its
+  /// g_idx. Empty where it is index / group.
+  std::vector<int64_t> group_of{};
 };
 /// A buffer of it, by its name in buffers_of(); the only one may have an empty name.
 using PackedBuffer = std::pair<std::string, ConstElements>;
@@ -58,7 +61,10 @@ std::vector<std::string_view> value_buffers(const PackedFormat& format);
 /// The formula of a packed format's values over its fields, with its planes in the place of the code.
 ValueExpression value_of(const PackedFormat& format);
 
-/// evaluate() of a packed matrix. `dst` has its dims. Errors: those of both functions above and of evaluate().
+/// evaluate() of a packed matrix. `dst` has its dims. With PackedTensor::group_of, the codes are brought into the order
+/// of their groups by an index table (core/index_table.h), and the values out of it again by the same one, which takes
+/// the memory of both once more. Errors: those of both functions above and of evaluate(), and invalid_argument where
+/// group_of does not have each group as often as the format has indices of one.
 void dequantize(const PackedTensor& tensor, std::span<const PackedBuffer> buffers, const TensorDesc& dst,
                 const Elements& out, const Attributes& attributes = {}, const RunOptions& options = {});
 

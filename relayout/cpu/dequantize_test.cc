@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -11,6 +12,7 @@
 #include "relayout/core/format.h"
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/reorder.h"
+#include "tests/support/testing.h"
 
 namespace relayout::cpu {
 namespace {
@@ -204,6 +206,47 @@ TEST(Dequantize, OtherTypesSwizzlesAndAttributesAreAReorderOfTheValues) {
       EXPECT_EQ(found, expected) << each.layout << " " << name(each.dtype) << " " << join(values);
     }
   }
+}
+
+// Rows whose groups are in the order of activations have the values of their group's coefficients.
+TEST(Dequantize, ActOrder) {
+  constexpr int64_t kRows = 64, kColumns = 24, kGroup = 16, kGroups = kRows / kGroup;
+  std::mt19937 random(8);
+  std::vector<int64_t> group_of;
+  for (int64_t k = 0; k < kRows; ++k) group_of.push_back(k % kGroups);
+  std::ranges::shuffle(group_of, random);
+  std::vector<uint8_t> words(kRows * kColumns / 2), zeros(kGroups * kColumns / 2);
+  for (auto* bytes : {&words, &zeros}) {
+    for (uint8_t& byte : *bytes) byte = static_cast<uint8_t>(random());
+  }
+  std::vector<float> scales(kGroups * kColumns), out(kRows * kColumns), expected(kRows * kColumns);
+  for (float& scale : scales) scale = static_cast<float>(random() % 100) / 64;
+  const auto nibble = [](const std::vector<uint8_t>& bytes, int64_t at) {
+    return static_cast<float>(bytes[static_cast<std::size_t>(at / 2)] >> (at % 2 * 4) & 15);
+  };
+  for (int64_t k = 0; k < kRows; ++k) {
+    const int64_t g = group_of[static_cast<std::size_t>(k)];
+    for (int64_t n = 0; n < kColumns; ++n) {
+      const float q = nibble(words, (k / 8 * kColumns + n) * 8 + k % 8), z = nibble(zeros, g * kColumns + n) + 1;
+      expected[static_cast<std::size_t>(n * kRows + k)] = scales[static_cast<std::size_t>(g * kColumns + n)] * (q - z);
+    }
+  }
+  PackedTensor tensor{.format = "gptq", .values = {kRows, kColumns}, .group = kGroup, .types = {{"s", DType::f32}}};
+  tensor.group_of = group_of;
+  const std::vector<PackedBuffer> buffers{{"qweight", words}, {"qzeros", zeros}, {"scales", scales}};
+  const TensorDesc dst(Format::parse("ba").bind({kRows, kColumns}), DType::f32);
+  dequantize(tensor, buffers, dst, out);
+  EXPECT_EQ(out, expected);
+
+  const auto message = [&](std::vector<int64_t> groups) {
+    tensor.group_of = std::move(groups);
+    return test::error_of([&] { dequantize(tensor, buffers, dst, out); }).message();
+  };
+  EXPECT_EQ(message({0, 1}), "dequantize: group_of has 2 entries; dim 0 of the values has 64 indices");
+  group_of[5] = 4;
+  EXPECT_EQ(message(group_of), "dequantize: group_of puts index 5 in group 4; there are 4");
+  EXPECT_EQ(message(std::vector<int64_t>(kRows, 2)),
+            "dequantize: group_of puts more than 16 indices in group 2, of which each has that many");
 }
 
 TEST(Dequantize, SaysWhatIsWrong) {

@@ -150,7 +150,7 @@ int64_t bytes_of(const PlanData& data) {
                              a.dst_zero_point.values.size() + a.mean.values.size();
   int64_t bytes = data.attribute_values().bytes() + data.wide_attribute_values().bytes() +
                   static_cast<int64_t>(values * sizeof(double));
-  for (const auto& table : data.tables()) bytes += static_cast<int64_t>(table.size() * sizeof(Offsets));
+  for (const Table& table : data.tables()) bytes += table.bytes();
   return bytes + bytes_of(data.boxes()) + bytes_of(data.fills());
 }
 

@@ -80,11 +80,11 @@ struct Borders {
     if (attribute.stride != 0 && attribute.group > 1) places[kAttribute].push_back(attribute.group);
   }
 
-  void look_at(const std::vector<Offsets>& blocks) {
-    for (std::size_t k = 0; k < kOperands; ++k) {
-      starts[k] = 0;
-      for (std::size_t e = 0; e < blocks.size() && !places[k].empty() && starts[k] != 1; ++e)
-        starts[k] = std::gcd(starts[k], blocks[e][k]);
+  void look_at(const IndexedBlocks& blocks) {
+    for (const Operand k : {kSrc, kDst, kAttribute}) {
+      starts[k] = places[k].empty() ? 0 : std::gcd(blocks.first[k], blocks.starts[k].step);
+      for (std::size_t e = 0; e < blocks.starts[k].list.size() && !places[k].empty() && starts[k] != 1; ++e)
+        starts[k] = std::gcd(starts[k], blocks.starts[k].list[e]);
     }
   }
   bool allow(int64_t extent) const {
@@ -104,32 +104,43 @@ struct Borders {
   }
 };
 
+/// Cuts blocks into smaller ones.
 void cut_blocks(IndexedBlocks& blocks, int64_t extent) {
-  std::vector<Offsets> cut;
-  cut.reserve(blocks.starts.size() * static_cast<std::size_t>(blocks.extent / extent));
-  for (const Offsets& start : blocks.starts) {
-    for (int64_t i = 0; i < blocks.extent; i += extent)
-      cut.push_back({start[kSrc] + i, start[kDst] + i, start[kAttribute] + i});
+  const int64_t parts = blocks.extent / extent;
+  for (Table::Column& column : blocks.starts) {
+    if (column.list.empty() && column.step == blocks.extent) {
+      column.step = extent;
+      continue;
+    }
+    std::vector<int64_t> cut;
+    cut.reserve(static_cast<std::size_t>(blocks.count * parts));
+    for (int64_t e = 0; e < blocks.count; ++e) {
+      for (int64_t i = 0; i < parts; ++i) cut.push_back(column[e] + i * extent);
+    }
+    column = {std::move(cut), 0};
   }
-  blocks = {extent, std::move(cut)};
+  blocks.extent = extent;
+  blocks.count *= parts;
 }
 
 /// Puts blocks together that always follow each other in groups of so many.
 void join_blocks(IndexedBlocks& blocks, Borders& borders) {
-  auto& starts = blocks.starts;
-  const auto count = static_cast<int64_t>(starts.size());
-  int64_t group = count;
-  for (int64_t e = 1; e < count && group > 1; ++e) {
-    const Offsets &before = starts[static_cast<std::size_t>(e - 1)], &at = starts[static_cast<std::size_t>(e)];
-    bool follows = true;
-    for (std::size_t k = 0; k < kOperands; ++k) follows = follows && at[k] == before[k] + blocks.extent;
-    if (!follows) group = std::gcd(group, e);
+  int64_t group = blocks.count;
+  for (const Table::Column& column : blocks.starts) {
+    if (column.list.empty() && column.step != blocks.extent) return;
+    for (int64_t e = 1; e < static_cast<int64_t>(column.list.size()) && group > 1; ++e) {
+      if (column[e] != column[e - 1] + blocks.extent) group = std::gcd(group, e);
+    }
   }
   if (group <= 1 || !borders.allow(group * blocks.extent)) return;
-  for (int64_t e = 0; e < count / group; ++e)
-    starts[static_cast<std::size_t>(e)] = starts[static_cast<std::size_t>(e * group)];
-  starts.resize(static_cast<std::size_t>(count / group));
   blocks.extent *= group;
+  blocks.count /= group;
+  for (Table::Column& column : blocks.starts) {
+    if (column.list.empty()) column.step = blocks.extent;
+    for (int64_t e = 0; e < blocks.count && !column.list.empty(); ++e)
+      column.list[static_cast<std::size_t>(e)] = column.list[static_cast<std::size_t>(e * group)];
+    if (!column.list.empty()) column.list.resize(static_cast<std::size_t>(blocks.count));
+  }
 }
 
 /// Lists the blocks of a dim.
@@ -147,6 +158,9 @@ class BlockLister {
   }
 
  private:
+  static bool all_stand(const IndexTable* table) {
+    return !table || std::ranges::find(table->entries(), IndexTable::kNone) == table->entries().end();
+  }
   int64_t at(const IndexTable* table, int64_t i) const {
     if (!table) return i;
     const int64_t e = i / block_, blocks = table->block() / block_;
@@ -155,18 +169,40 @@ class BlockLister {
   }
 
   void list(int64_t begin, int64_t end, int64_t extent, IndexedDim& out) const {
-    IndexedBlocks moved{extent, {}}, missing{extent, {}};
-    moved.starts.reserve(static_cast<std::size_t>((end - begin) / extent));
+    if (begin == end) return;
+    if (all_stand(src_) && all_stand(dst_)) return list_all(begin, end, extent, out);
+    IndexedBlocks moved{.extent = extent}, missing{.extent = extent};
     for (int64_t i = begin; i < end; i += extent) {
       const int64_t from = at(src_, i), to = at(dst_, i);
       if (to == IndexTable::kNone) continue;
-      if (from == IndexTable::kNone)
-        missing.starts.push_back({to, to, 0});
-      else
-        moved.starts.push_back({from, to, i});
+      IndexedBlocks& blocks = from == IndexTable::kNone ? missing : moved;
+      ++blocks.count;
+      blocks.starts[kSrc].list.push_back(from == IndexTable::kNone ? to : from);
+      blocks.starts[kDst].list.push_back(to);
+      blocks.starts[kAttribute].list.push_back(i);
     }
-    if (!moved.starts.empty()) out.moved.push_back(std::move(moved));
-    if (!missing.starts.empty()) out.missing.push_back(std::move(missing));
+    if (moved.count > 0) out.moved.push_back(std::move(moved));
+    if (missing.count > 0) out.missing.push_back(std::move(missing));
+  }
+
+  /// Where every index stands somewhere, only sides with tables need lists.
+  void list_all(int64_t begin, int64_t end, int64_t extent, IndexedDim& out) const {
+    IndexedBlocks& moved = out.moved.emplace_back(IndexedBlocks{.extent = extent, .count = (end - begin) / extent});
+    for (const Operand k : {kSrc, kDst, kAttribute}) {
+      const IndexTable* const table = k == kSrc ? src_ : k == kDst ? dst_ : nullptr;
+      moved.starts[k].step = table ? 0 : extent;
+      moved.first[k] = table ? 0 : begin;
+      if (!table) continue;
+      auto& own = moved.starts[k].list;
+      if (table->block() == block_ && extent == block_) {
+        const auto entries = table->entries().subspan(static_cast<std::size_t>(begin / block_));
+        own.assign(entries.begin(), entries.begin() + moved.count);
+        if (block_ > 1) std::ranges::for_each(own, [this](int64_t& entry) { entry *= block_; });
+        continue;
+      }
+      own.reserve(static_cast<std::size_t>(moved.count));
+      for (int64_t i = begin; i < end; i += extent) own.push_back(at(table, i));
+    }
   }
 
   const IndexTable *src_, *dst_;
@@ -175,9 +211,9 @@ class BlockLister {
 
 void fit(std::vector<IndexedBlocks>& parts, Borders& borders) {
   for (IndexedBlocks& blocks : parts) {
-    borders.look_at(blocks.starts);
+    borders.look_at(blocks);
     if (!borders.allow(blocks.extent)) cut_blocks(blocks, borders.common(blocks.extent));
-    borders.look_at(blocks.starts);
+    borders.look_at(blocks);
     join_blocks(blocks, borders);
   }
 }
@@ -187,34 +223,26 @@ class BlockAxis {
  public:
   BlockAxis(const Layout& src, const Layout& dst, AttributeStep attribute, int d, const IndexedBlocks& blocks,
             Tables& tables) {
-    const auto attribute_offset = [&](int64_t i) { return i / attribute.group * attribute.stride; };
-    std::vector<Offsets> table = blocks.starts;
-    for (Offsets& entry : table) {
-      entry = {src.dim_offset(d, entry[kSrc]), dst.dim_offset(d, entry[kDst]),
-               attribute.stride == 0 ? 0 : attribute_offset(entry[kAttribute])};
+    const auto offset = [&](Operand k, int64_t i) {
+      if (k == kAttribute) return attribute.stride == 0 ? 0 : i / attribute.group * attribute.stride;
+      return (k == kSrc ? src : dst).dim_offset(d, i);
+    };
+    axis_.extent = blocks.count;
+    std::array<Table::Column, kOperands> columns;
+    bool even = true;
+    for (const Operand k : {kSrc, kDst, kAttribute}) {
+      first_[k] = offset(k, blocks.start(k, 0));
+      if (blocks.count == 1) continue;
+      const int64_t step = offset(k, blocks.start(k, 1)) - first_[k];
+      columns[k] = column_of(blocks, k, step, [&](int64_t i) { return offset(k, i) - first_[k]; });
+      axis_.stride[k] = columns[k].step;
+      axis_.listed = columns[k].list.empty();  // at the end, that of the attribute values
+      even = even && axis_.listed;
     }
-    first_ = table.front();
-    axis_.extent = static_cast<int64_t>(table.size());
-    if (axis_.extent == 1) return;
-    axis_.listed = true;
-    for (Offsets& entry : table) {
-      for (std::size_t k = 0; k < kOperands; ++k) entry[k] -= first_[k];
-    }
-    bool all_even = true;
-    for (std::size_t k = 0; k < kOperands; ++k) {
-      const int64_t step = table[1][k];
-      bool even = true;
-      for (std::size_t j = 1; j < table.size() && even; ++j) even = table[j][k] == static_cast<int64_t>(j) * step;
-      if (even) axis_.stride[k] = step;
-      if (k == kAttribute) axis_.listed = even;
-      all_even = all_even && even;
-    }
-    if (all_even) {
-      axis_.listed = false;
-      return;
-    }
+    if (even) axis_.listed = false;
+    if (even || blocks.count == 1) return;
     check_room(entries_of(tables), axis_.extent, d);
-    tables.push_back(std::move(table));
+    tables.emplace_back(axis_.extent, std::move(columns));
     axis_.table = static_cast<int32_t>(tables.size()) - 1;
   }
 
@@ -224,6 +252,17 @@ class BlockAxis {
   }
 
  private:
+  /// Even steps, or a list of offsets.
+  template <typename F>
+  static Table::Column column_of(const IndexedBlocks& blocks, Operand k, int64_t step, const F& offset) {
+    int64_t e = 1;
+    while (e < blocks.count && offset(blocks.start(k, e)) == e * step) ++e;
+    if (e == blocks.count) return {{}, step};
+    std::vector<int64_t> list(static_cast<std::size_t>(blocks.count));
+    for (e = 0; e < blocks.count; ++e) list[static_cast<std::size_t>(e)] = offset(blocks.start(k, e));
+    return {std::move(list), 0};
+  }
+
   static void check_room(int64_t have, int64_t more, int d) {
     if (more <= kMaxTableEntries - have) return;
     const std::string dim = std::to_string(d), need = std::to_string(more), limit = std::to_string(kMaxTableEntries);
@@ -333,7 +372,8 @@ std::vector<Box> refine_missing(const Layout& dst, const Dims& dims, std::span<c
       if (m != k) both[m] = indexed[m].moved;
       if (m >= k) both[m].insert(both[m].end(), indexed[m].missing.begin(), indexed[m].missing.end());
       for (IndexedBlocks& blocks : both[m]) {
-        for (Offsets& start : blocks.starts) start = {start[kDst], start[kDst], 0};
+        blocks.starts[kSrc] = blocks.starts[kDst];
+        blocks.first[kSrc] = blocks.first[kDst];
       }
       parts.emplace_back(both[m]);
     }

@@ -18,10 +18,14 @@
 
 namespace relayout {
 
-/// Blocks of `extent` indices of a dim, each with its first index in the source, in the destination and in the reorder.
+/// Blocks of `extent` indices of a dim, each with its first index in the source, in the destination and in the reorder:
+/// a list of each, or even steps from `first` on where the list is empty.
 struct IndexedBlocks {
-  int64_t extent = 1;
-  std::vector<Offsets> starts;
+  int64_t extent = 1, count = 0;
+  Offsets first{};
+  std::array<Table::Column, kOperands> starts{};
+
+  int64_t start(Operand k, int64_t e) const { return first[k] + starts[k][e]; }
 };
 
 /// A dim that has a table on some side: the blocks that are moved, and those that nothing is moved to, as the source's

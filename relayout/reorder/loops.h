@@ -53,6 +53,9 @@ struct Loops {
   /// How many bytes ahead of where it is read the source is prefetched. Where this is 0, a kernel may still prefetch
   /// the next columns of its own block.
   int64_t ahead = 0;
+  /// Where rows step along an index table: how many bytes ahead of where they are moved those are fetched that the
+  /// table scatters.
+  int64_t list_ahead = 0;
   /// The loops around the region, outermost first.
   Axes loops;
   /// Elements of the tensor (not of the kernel) that the box holds.

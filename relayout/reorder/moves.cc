@@ -23,7 +23,7 @@ BoxPlan or_permuted(Planned<M> plan, bool streams) {
 BoxPlan plan_listed(Loops region, Box rest, bool streams) {
   const int64_t piece = region.piece[kDst];
   choose_listed_blocks(region);
-  if (streams) write_past_cache(region, piece >= kScatteredPiece);
+  region.past_cache = streams && (region.dense_cols || piece >= kScatteredPiece);
   finish(region, std::move(rest));
   if (piece < kRegister && (piece & (piece - 1)) == 0) return Planned<Gather>{std::move(region), {}};
   return Planned<CopiedPieces>{std::move(region), {}};

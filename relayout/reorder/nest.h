@@ -7,8 +7,10 @@
 //     nchw -> nhwc of 2x3x4x5, f32:  n (2 | 240,240 bytes)  c (3 | 80,4)  hw (20 | 4,12)
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "relayout/core/extents.h"
@@ -21,15 +23,57 @@ enum Operand : int { kSrc = 0, kDst = 1, kAttribute = 2 };
 inline constexpr int kOperands = 3;
 using Offsets = std::array<int64_t, kOperands>;
 
-/// Offsets by index, for axes that are not affine.
-using Tables = std::vector<std::vector<Offsets>>;
+/// Offsets by index, for axes that are not affine. Of an operand whose steps are even, the step alone is kept.
+class Table {
+ public:
+  /// Of one operand: a list, or even steps where it is empty.
+  struct Column {
+    std::vector<int64_t> list;
+    int64_t step = 0;
+
+    int64_t operator[](int64_t j) const { return list.empty() ? j * step : list[static_cast<std::size_t>(j)]; }
+  };
+
+  Table(int64_t size, std::array<Column, kOperands> columns) : size_(size), columns_(std::move(columns)) {}
+  explicit Table(const std::vector<Offsets>& entries) : size_(static_cast<int64_t>(entries.size())) {
+    for (std::size_t k = 0; k < kOperands; ++k) {
+      if (std::ranges::all_of(entries, [k](const Offsets& entry) { return entry[k] == 0; })) continue;
+      for (const Offsets& entry : entries) columns_[k].list.push_back(entry[k]);
+    }
+  }
+
+  int64_t size() const { return size_; }
+  Offsets operator[](int64_t j) const { return {columns_[0][j], columns_[1][j], columns_[2][j]}; }
+  const Column& column(Operand k) const { return columns_[k]; }
+  /// Calls f(offset) for the offsets of an operand, which become what it returns.
+  template <typename F>
+  void change(Operand k, const F& f) {
+    columns_[k].step = f(columns_[k].step);
+    for (int64_t& offset : columns_[k].list) offset = f(offset);
+  }
+  /// Whether all offsets of an operand are multiples of a number.
+  bool steps_by(Operand k, int64_t by) const {
+    return columns_[k].step % by == 0 &&
+           std::ranges::all_of(columns_[k].list, [by](int64_t offset) { return offset % by == 0; });
+  }
+  int64_t bytes() const {
+    std::size_t entries = 0;
+    for (const Column& column : columns_) entries += column.list.size();
+    return static_cast<int64_t>(entries * sizeof(int64_t));
+  }
+
+ private:
+  int64_t size_;
+  std::array<Column, kOperands> columns_{};
+};
+using Tables = std::vector<Table>;
 
 struct Axis {
   int64_t extent = 1;
   Offsets stride{};    // of each operand; unused where there is a table, unless it is listed
   int32_t table = -1;  // index into Tables; its first entry is all zeros
-  /// Of an axis with a table: whether rows or columns may step along it, by lists that the table gives. `stride` is
-  /// then the step on each operand on which all steps are equal, as they are in the attribute values, and else 0.
+  /// Of an axis with an index table: rows may step along it, by the table's own lists. `stride` is then the step on
+  /// each operand on which all steps are equal, as they are in the attribute values, and else 0.
   bool listed = false;
 
   bool operator==(const Axis&) const = default;

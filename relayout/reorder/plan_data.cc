@@ -31,6 +31,8 @@ constexpr double kPastCost = 1.12;
 /// The steps that get boxes of their own may be at most one in kRestShare of the dim. Their boxes are fast only if the
 /// steps are at least kRowBytes bytes apart on both sides.
 constexpr int64_t kRestShare = 8;
+/// Bytes that rows are fetched ahead which lie where a table says.
+constexpr int64_t kListAhead = 16 << 10;
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
   const auto refuse = [](const Dims& a, const Dims& b, int64_t offset) {
@@ -110,8 +112,11 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   plan.write_padding_past_cache(machine, tuning);
   plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
                             !plan.boxes_[0].as<PermutedRows>() && plan.boxes_[0].blocks == 1;
-  for (auto& table : plan.tables_) {
-    for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
+  for (Table& table : plan.tables_) {
+    for (const Operand side : {kSrc, kDst}) {
+      const int64_t by = units(side == kSrc ? src.dtype : dst.dtype);
+      if (by > 1) table.change(side, [by](int64_t offset) { return offset * by; });
+    }
   }
   plan.indexed_ = {};
   return made;
@@ -218,6 +223,10 @@ uint32_t PlanData::plan_indexed(const BoxPlanner& planner) {
       loses_past_cache(*std::ranges::max_element(boxes_, {}, &BoxPlan::elements))) {
     streams_ = false;
     plan();
+  }
+  // What lies in the second level need not be fetched.
+  for (BoxPlan& box : boxes_) {
+    if (box.rows[0].listed && std::max(src_.span_bytes(), dst_.span_bytes()) > machine_.l2) box.list_ahead = kListAhead;
   }
   return 0;
 }

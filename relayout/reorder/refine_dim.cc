@@ -8,7 +8,7 @@ namespace relayout {
 
 int64_t entries_of(const Tables& tables) {
   int64_t entries = 0;
-  for (const auto& table : tables) entries += static_cast<int64_t>(table.size());
+  for (const Table& table : tables) entries += table.size();
   return entries;
 }
 
@@ -103,7 +103,7 @@ int32_t DimRefiner::make_table(int64_t first, int64_t step, int64_t count, Table
     const Offsets here = at(first + j * step);
     for (std::size_t k = 0; k < kOperands; ++k) table[static_cast<std::size_t>(j)][k] = here[k] - base[k];
   }
-  tables.push_back(std::move(table));
+  tables.emplace_back(table);
   return static_cast<int32_t>(tables.size()) - 1;
 }
 

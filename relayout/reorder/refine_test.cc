@@ -20,8 +20,7 @@ void collect(const Box& box, const Tables& tables, std::vector<Offsets>& out) {
       for (int64_t j = 0; j < axis.extent; ++j) {
         Offsets at = base;
         for (std::size_t k = 0; k < kOperands; ++k)
-          at[k] += axis.table < 0 ? j * axis.stride[k]
-                                  : tables.at(static_cast<std::size_t>(axis.table)).at(static_cast<std::size_t>(j))[k];
+          at[k] += axis.table < 0 ? j * axis.stride[k] : tables.at(static_cast<std::size_t>(axis.table))[j][k];
         next.push_back(at);
       }
     }
@@ -80,7 +79,7 @@ TEST(Refine, BlocksThatDoNotNestUseOneTable) {
                             {0, 0}, dims, tables);
   ASSERT_EQ(boxes.size(), 1u);  // 960 is a multiple of the lcm
   ASSERT_EQ(tables.size(), 1u);
-  EXPECT_EQ(tables[0].size(), 6u);  // 96 / 16
+  EXPECT_EQ(tables[0].size(), 6);  // 96 / 16
   int table_axes = 0;
   for (const Axis& axis : boxes[0].axes) table_axes += axis.table >= 0;
   EXPECT_EQ(table_axes, 1);

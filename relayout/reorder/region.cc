@@ -100,27 +100,26 @@ bool choose_listed_region(Loops& loops, Axes& axes) {
     if (region < kEnoughBlock) table = listed([](const Axis&) { return true; });
   }
   if (table == axes.end()) return false;
-  const Axis steps = take(axes, table);
-  const auto next = nearest(axes, kDst);
-  const Axis other = take(axes, next != axes.end() ? next : listed([](const Axis&) { return true; }));
-  // Pieces that follow each other in the destination are columns, which makes its lines whole. Single elements are so
-  // only if there are no other rows: a block of a few of these has all their columns, so that the source's lines, which
-  // hold other columns as well, are read once.
-  const bool dense = steps.stride[kDst] == piece[kDst] && (piece[kDst] >= kRegister || other.extent == 1);
-  loops.cols = {dense ? steps : other};
-  loops.rows = {dense ? other : steps};
-  loops.dense_cols = dense;
-  loops.dense_rows = false;
-  loops.col_count = loops.cols[0].extent;
+  loops.rows = {take(axes, table)};
   loops.row_count = loops.rows[0].extent;
+  loops.cols = {{}};
+  loops.col_count = 1;
+  loops.dense_rows = false;
+  loops.dense_cols = loops.rows[0].stride[kDst] == piece[kDst];
+  if (loops.larger_piece() >= kRegister) return true;
+  // Some rows of single elements are read side by side, so that one list of where these are serves all.
+  const auto next = nearest(axes, kDst);
+  loops.cols = {take(axes, next != axes.end() ? next : listed([](const Axis&) { return true; }))};
+  loops.col_count = loops.cols[0].extent;
+  loops.dense_cols = loops.dense_cols && loops.col_count == 1;
   return true;
 }
 
 void choose_listed_blocks(Loops& loops) {
   /// Rows of the source that are read side by side where single elements of them are gathered.
   constexpr int64_t kSideBySide = 16;
-  if (loops.dense_cols || loops.larger_piece() >= kRegister) return choose_square_blocks(loops);
-  loops.block_rows = kMaxBlockSide;
+  const int64_t piece = loops.larger_piece();
+  loops.block_rows = piece < kRegister ? kMaxBlockSide : std::clamp<int64_t>(kOpenLines / piece, 1, kMaxBlockSide);
   loops.block_cols = kSideBySide;
 }
 

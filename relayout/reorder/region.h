@@ -10,9 +10,9 @@ namespace relayout {
 /// the side that has fewer bytes so far; rows end once they have kRowBytes.
 void choose_region(Loops& loops, Axes& axes);
 
-/// Chooses rows and columns of a box through an index table (Axis::listed), where its steps are pieces that follow each
-/// other on a side, or the other axes make only small blocks. Elsewhere does nothing and returns false: the table is
-/// then a loop around a region of other axes.
+/// Chooses the rows and columns of a box through an index table (Axis::listed): rows step along the table, where its
+/// steps are pieces that follow each other on a side, or the other axes make only small blocks. Elsewhere does nothing
+/// and returns false: the table is then a loop around a region of other axes.
 bool choose_listed_region(Loops& loops, Axes& axes);
 /// Chooses the blocks of such a region.
 void choose_listed_blocks(Loops& loops);

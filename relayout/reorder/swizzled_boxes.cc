@@ -59,8 +59,7 @@ class Swizzler {
   /// Whether all steps are multiples of a power of two.
   bool steps_by(const Axis& axis, int64_t power) const {
     if (axis.table < 0) return (stride(axis) & (power - 1)) == 0;
-    return std::ranges::all_of(tables_[static_cast<std::size_t>(axis.table)],
-                               [&](const Offsets& entry) { return (entry[operand_] & (power - 1)) == 0; });
+    return tables_[static_cast<std::size_t>(axis.table)].steps_by(operand_, power);
   }
 
   /// Whether the steps shorter than a run stay inside one, all together. The swizzle does not see them then.
@@ -182,7 +181,7 @@ class Swizzler {
     erase_if(box.axes, [&](const Axis& axis) { return std::ranges::find(seen, axis) != seen.end(); });
     const int64_t count = count_elements(seen);
     int64_t entries = count;
-    for (const auto& table : tables_) entries += static_cast<int64_t>(table.size());
+    for (const Table& table : tables_) entries += table.size();
     if (entries > limits_.entries) {
       const std::string need = std::to_string(count), limit = std::to_string(limits_.entries);
       throw Error(ErrorCode::limit,
@@ -200,14 +199,13 @@ class Swizzler {
         const int64_t i = rest % axis.extent;
         rest /= axis.extent;
         for (std::size_t k = 0; k < kOperands; ++k)
-          entry[k] += axis.table < 0 ? i * axis.stride[k]
-                                     : tables_[static_cast<std::size_t>(axis.table)][static_cast<std::size_t>(i)][k];
+          entry[k] += axis.table < 0 ? i * axis.stride[k] : tables_[static_cast<std::size_t>(axis.table)][i][k];
       }
       entry[operand_] = swizzle_.apply(start + entry[operand_]) - swizzle_.apply(start);
     }
     box.offset[operand_] = swizzle_.apply(start);
     if (count > 1) {
-      tables_.push_back(std::move(table));
+      tables_.emplace_back(table);
       box.axes.push_back({count, {}, static_cast<int32_t>(tables_.size()) - 1});
     }
     out_.push_back(std::move(box));

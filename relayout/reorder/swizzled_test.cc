@@ -17,8 +17,7 @@ void collect(const Box& box, const Tables& tables, std::size_t axis, const Offse
     Offsets next = at;
     const int32_t table = box.axes[axis].table;
     for (std::size_t k = 0; k < kOperands; ++k)
-      next[k] += table < 0 ? j * box.axes[axis].stride[k]
-                           : tables.at(static_cast<std::size_t>(table)).at(static_cast<std::size_t>(j))[k];
+      next[k] += table < 0 ? j * box.axes[axis].stride[k] : tables.at(static_cast<std::size_t>(table))[j][k];
     collect(box, tables, axis + 1, next, out);
   }
 }

@@ -73,6 +73,36 @@ TEST(CReorder, Attributes) {
   EXPECT_STREQ(relayout_error_field(), "dst_scale");
 }
 
+TEST(CReorder, IndexTables) {
+  const Desc pages("ab", {6, 2}, RELAYOUT_U8), keys("ab", {4, 2}, RELAYOUT_U8);
+  const std::array<uint8_t, 12> in{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  std::array<uint8_t, 8> out{};
+  std::array<int64_t, 2> entries{2, 0};
+  const relayout_index_table table{0, 2, entries.data(), entries.size()};
+  relayout_attributes attributes = RELAYOUT_ATTRIBUTES_INIT;
+  attributes.src_index = &table;
+  attributes.src_index_count = 1;
+  ASSERT_EQ(relayout_reorder(pages, in.data(), 12, keys, out.data(), 8, &attributes, nullptr), RELAYOUT_OK)
+      << relayout_error_message();
+  EXPECT_EQ(out, (std::array<uint8_t, 8>{8, 9, 10, 11, 0, 1, 2, 3}));
+
+  relayout_attributes scatter = RELAYOUT_ATTRIBUTES_INIT;
+  scatter.dst_index = &table;
+  scatter.dst_index_count = 1;
+  std::array<uint8_t, 12> back{};
+  back.fill(99);
+  ASSERT_EQ(relayout_reorder(keys, out.data(), 8, pages, back.data(), 12, &scatter, nullptr), RELAYOUT_OK);
+  EXPECT_EQ(back, (std::array<uint8_t, 12>{0, 1, 2, 3, 99, 99, 99, 99, 8, 9, 10, 11}));
+
+  entries[1] = 3;
+  EXPECT_EQ(relayout_reorder(pages, in.data(), 12, keys, out.data(), 8, &attributes, nullptr),
+            RELAYOUT_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(relayout_error_message()).find("is block 3; the layout has 0 to 2"), std::string::npos);
+  attributes.src_index = nullptr;
+  EXPECT_EQ(relayout_reorder(pages, in.data(), 12, keys, out.data(), 8, &attributes, nullptr),
+            RELAYOUT_INVALID_ARGUMENT);
+}
+
 TEST(CReorder, PaddingIsKeptOrSet) {
   const Desc src("ab", {1, 3}, RELAYOUT_U8), dst("aB4b", {1, 3}, RELAYOUT_U8);
   const std::array<uint8_t, 3> in{1, 2, 3};

@@ -5,7 +5,7 @@
 //     scales  (K/G, N)      f16
 //
 // The first version of the format stores each zero point less one; gptq:v2 stores it as it is. With act-order (g_idx
-// not ascending) the groups are a table, and then only q is what stands here.
+// not ascending) the groups are a table; cpu::dequantize() takes it as PackedTensor::group_of.
 //
 // Source: AutoGPTQ's and GPTQModel's packing loops.
 #include "relayout/core/packed/packed.h"

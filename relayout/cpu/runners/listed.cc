@@ -86,7 +86,9 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
                       cols.of(kDst),
                       row.count(),
                       col.count(),
-                      by_strips && row.end() == row.total ? to_next(at, row, col) : 0};
+                      by_strips && row.end() == row.total ? to_next(at, row, col) : 0,
+                      false,
+                      box.rows[0].table >= 0 ? row.total - row.end() : 0};
     if (shift > 0)
       run_joined(context, box, block, row, col, shift);
     else
@@ -104,6 +106,7 @@ Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t row
   sub.dst_rows += row;
   if (loops.rows[0].table >= 0) {
     sub.src_rows += row;
+    sub.rows_behind += block.rows - row - rows;
   } else {
     // The rows of the source are one axis, or follow each other, so that the same list serves from any row on.
     sub.src += block.src_rows[row];

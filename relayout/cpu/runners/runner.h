@@ -60,6 +60,8 @@ struct Block {
   /// The kernel shall write past the cache: rows start at lines of the destination and are whole lines, or make whole
   /// lines one after the other.
   bool stream = false;
+  /// Rows that step along an index table: how many entries the lists of rows have behind those of the block.
+  int64_t rows_behind = 0;
   /// If this is not null, the kernel shall write past the cache although rows start anywhere in lines; it then says
   /// which columns of the region the block has.
   const IndexRange* lines = nullptr;

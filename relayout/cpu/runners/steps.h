@@ -22,8 +22,8 @@ struct Odometer {
       if (axis.table < 0) {
         offsets[k] += (to - from) * axis.stride[k];
       } else {
-        const auto& table = tables[static_cast<std::size_t>(axis.table)];
-        offsets[k] += table[static_cast<std::size_t>(to)][k] - table[static_cast<std::size_t>(from)][k];
+        const Table::Column& column = tables[static_cast<std::size_t>(axis.table)].column(static_cast<Operand>(k));
+        offsets[k] += column[to] - column[from];
       }
     }
   }
@@ -151,11 +151,13 @@ class Starts2 {
   /// Makes the lists for `count` indices from `begin` on. The list of a single axis is the same for every `begin`,
   /// unless a table says it.
   void seek(int64_t begin, int64_t count) {
-    if (axes_[0].table >= 0) {
-      if (begin != begin_ || count > known_) list_table(begin, count);
-    } else if (axes_.size() == 1) {
+    if (axes_.size() == 1) {
       const Axis& axis = axes_[0];
-      for (std::size_t k : {kSrc, kDst}) {
+      for (const Operand k : {kSrc, kDst}) {
+        if (const int64_t* const own = own_list(k)) {
+          starts_[k] = own + begin;
+          continue;
+        }
         first_[k] = begin * axis.stride[k];
         const int64_t stride = axis.stride[k];
         int64_t* const list = list_[k];
@@ -172,23 +174,22 @@ class Starts2 {
   }
 
   const Offsets& first() const { return first_; }
-  Starts of(Operand k) const { return list_[k]; }
+  Starts of(Operand k) const { return starts_[k]; }
 
  private:
-  /// An axis with a table is the only one.
-  void list_table(int64_t begin, int64_t count) {
-    const Offsets* const entries = (*tables_)[static_cast<std::size_t>(axes_[0].table)].data() + begin;
-    for (std::size_t k : {kSrc, kDst}) {
-      first_[k] = entries[0][k];
-      for (int64_t i = 0; i < count; ++i) list_[k][i] = entries[i][k] - first_[k];
-    }
-    known_ = count;
+  /// The list of an index table, or null. An axis with a table is the only one, and the list's offsets do not count
+  /// from the first one that is asked for.
+  const int64_t* own_list(Operand k) const {
+    if (axes_[0].table < 0) return nullptr;
+    const auto& list = (*tables_)[static_cast<std::size_t>(axes_[0].table)].column(k).list;
+    return list.empty() ? nullptr : list.data();
   }
 
   const Axes& axes_;
   const Tables* tables_;
   int64_t begin_ = -1, known_ = 0;
   Offsets first_{};
+  Starts starts_[2] = {list_[kSrc], list_[kDst]};
   int64_t list_[2][kMaxListed];
 };
 

@@ -20,7 +20,9 @@ std::optional<Planned<LongCopy>> plan_long_copy(const Box& box, int64_t element,
   const auto run = find_run(rest.axes, element, element);
   if (run == rest.axes.end()) return {};
   const int64_t bytes = take(rest.axes, run).extent * element;
-  if (!rest.axes.empty() && bytes < kLongRun) return {};
+  // Runs whose starts only a table says are fetched ahead by it, as pieces are, unless the processor does that itself.
+  const bool listed = std::ranges::any_of(rest.axes, &Axis::listed) && nearest(rest.axes, kDst) == rest.axes.end();
+  if (!rest.axes.empty() && bytes < (listed ? kPage : kLongRun)) return {};
   Loops loops = loops_of_runs({bytes, {1, 1, 0}, -1}, rest.axes);
   loops.elements = count_elements(box);
   loops.block_cols = streams ? 8 * kInL2 : 2 * kInL2;

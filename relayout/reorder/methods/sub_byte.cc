@@ -10,12 +10,13 @@ bool join_to_bytes(Box& box, int bits, Tables* tables) {
       box.offset[kDst] % period != 0) {
     return false;
   }
-  const auto whole = [&](const Offsets& at) { return at[kSrc] % period == 0 && at[kDst] % period == 0; };
   for (auto a = box.axes.begin(); a != box.axes.end(); ++a) {
     if (a == run) continue;
-    if (a->table < 0 ? !whole(a->stride)
-                     : !tables || !std::ranges::all_of((*tables)[static_cast<std::size_t>(a->table)], whole))
-      return false;
+    for (const Operand side : {kSrc, kDst}) {
+      const bool whole = a->table < 0 ? a->stride[side] % period == 0
+                                      : tables && (*tables)[static_cast<std::size_t>(a->table)].steps_by(side, period);
+      if (!whole) return false;
+    }
   }
   const auto bytes = [&](int64_t elements) { return elements / period * (period * bits / 8); };
   run->extent = bytes(run->extent);
@@ -26,8 +27,8 @@ bool join_to_bytes(Box& box, int bits, Tables* tables) {
   }
   for (Axis& axis : box.axes) {
     if (axis.table < 0) continue;
-    std::vector<Offsets> table = (*tables)[static_cast<std::size_t>(axis.table)];
-    for (Offsets& entry : table) entry = {bytes(entry[kSrc]), bytes(entry[kDst]), entry[kAttribute]};
+    Table table = (*tables)[static_cast<std::size_t>(axis.table)];
+    for (const Operand side : {kSrc, kDst}) table.change(side, bytes);
     tables->push_back(std::move(table));
     axis.table = static_cast<int32_t>(tables->size()) - 1;
   }

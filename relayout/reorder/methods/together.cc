@@ -27,12 +27,12 @@ void each_step(const Axes& axes, std::size_t from, const Offsets& offset, const 
 /// steps differ in attribute values.
 std::optional<std::vector<Box>> expanded(const Box& box, const Axis& axis, const std::array<int64_t, 2>& size,
                                          const Tables& tables) {
-  const auto& table = tables[static_cast<std::size_t>(axis.table)];
+  const Table& table = tables[static_cast<std::size_t>(axis.table)];
   std::vector<Box> out;
   Offsets last{};
   int64_t run = 0;
   for (int64_t i = 0; i < axis.extent; ++i) {
-    const Offsets& entry = table[static_cast<std::size_t>(i)];
+    const Offsets entry = table[i];
     if (entry[kAttribute] != 0) return std::nullopt;
     const Offsets at{entry[kSrc] * size[kSrc], entry[kDst] * size[kDst], 0};
     if (i > 0 && at[kSrc] == last[kSrc] + run * size[kSrc] && at[kDst] == last[kDst] + run * size[kDst]) {
