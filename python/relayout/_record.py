@@ -159,6 +159,14 @@ class Record:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __str__(self) -> str:
+        """A line for each field, which begins with its name and type, as `relayout record` describes it."""
+        lines = [f"{self.bytes} bytes, of which {self.free_bits} bits are in no field"]
+        for field in self.fields.values():
+            dims = "x".join(map(str, field.layout.dims)) or "scalar"
+            lines.append(f"{field.name}  {field.dtype}  {dims}  {_digits(field.layout)}")
+        return "\n".join(lines)
+
     def __repr__(self) -> str:
         return f"relayout.Record({self.expression!r})"
 

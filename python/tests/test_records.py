@@ -109,6 +109,13 @@ def test_nibbles_are_taken_and_put_with_a_value_a_byte():
     assert (record.take(copy, "d").view(np.uint16) == record.take(raw, "d").view(np.uint16)).all()
 
 
+def test_a_record_is_described_field_by_field():
+    assert str(relayout.Record("record{a:u8, x:f32[3];aligned}", (2,))) == (
+        "32 bytes, of which 48 bits are in no field\n"
+        "a  u8  2  digits:(2,16)\n"
+        "x  f32  2x3  digits:(2,4)|(3,1)@1")
+
+
 def test_overlaps_are_refused_with_both_names():
     with pytest.raises(relayout.NotInjectiveError, match=r"a\(3\) and b\(0\) share bit 0 of byte 7"):
         relayout.Record("record{a:f16[4] = contiguous, b:u8[2] = contiguous@7}")

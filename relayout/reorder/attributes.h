@@ -68,9 +68,9 @@ struct PerMask {
   int64_t count(int d, int64_t extent) const { return has(d) ? ceil_div(extent, group(d)) : 1; }
 };
 
-/// An attribute of values that lie row-major in this shape, of a tensor of these dims. The shape says what each value
-/// is for: of a dim, 1 is one value for all indices, the dim's extent one for each, and n in between one for every
-/// group of extent / n indices in a row, or of `groups[d]` where groups are given (of which the last may be shorter).
+/// An attribute of values that lie row-major in this shape, of a tensor of these dims. A single value is for all
+/// indices; else the shape says what each is for: of a dim, 1 is one for all indices, the extent one for each, and n
+/// between, one for each extent / n indices in a row, or `groups[d]` where groups are given (the last may be shorter).
 /// Error{invalid_argument} where the shape is none of these; it names `field`.
 PerMask per_mask_of_shape(std::vector<double> values, const Dims& shape, const Dims& dims, const Dims& groups,
                           const std::string& field);
