@@ -10,7 +10,7 @@ import shared
 gguf, numpy = shared.skip_without("gguf", "numpy")
 
 QUANTISED = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ2_XXS",
-             "TQ1_0", "TQ2_0", "MXFP4")
+             "TQ1_0", "TQ2_0", "MXFP4", "NVFP4", "Q1_0")
 PLAIN = ("float32", "float16", "float64", "int8", "int16", "int32", "int64")
 
 

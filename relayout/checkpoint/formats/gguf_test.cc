@@ -1,11 +1,14 @@
 // Tests of GGUF files: made byte by byte, written and read back, and files that are wrong. tests/checkpoints compares
 // with PyPI's package gguf.
+#include "relayout/checkpoint/formats/gguf.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "relayout/checkpoint/checkpoint.h"
 #include "relayout/checkpoint/writer.h"
+#include "relayout/interop/files/safetensors_layouts.h"
 #include "tests/support/tensor_files.h"
 
 namespace relayout::checkpoint {
@@ -101,6 +104,20 @@ TEST(Gguf, WritesWhatItReads) {
   }
   EXPECT_EQ(model.tensors()[0].layout->text(), "ohwi");
   EXPECT_EQ(std::vector(model.metadata().begin(), model.metadata().end()), metadata);
+}
+
+TEST(Gguf, KnowsThePackedFormatsOfItsTypes) {
+  int found = 0;
+  for (uint32_t number = 0; number < 100; ++number) {
+    const GgufType* type = gguf_type(number);
+    const PackedFormat* format = type ? packed_of(*type) : nullptr;
+    if (format == nullptr) continue;
+    ++found;
+    EXPECT_EQ(packed_bytes(*format, {3, 2 * type->values}), 6 * type->bytes) << type->name;
+    EXPECT_EQ(packed_bytes(*format, {3, 2 * type->values - 1}), std::nullopt) << type->name;
+    EXPECT_EQ(gguf_type(*format), type);
+  }
+  EXPECT_EQ(found, static_cast<int>(packed::ggml().formats.size()));
 }
 
 TEST(Gguf, JoinsSplitFiles) {

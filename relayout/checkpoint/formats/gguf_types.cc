@@ -3,11 +3,12 @@
 #include <array>
 
 #include "relayout/checkpoint/formats/gguf.h"
+#include "relayout/core/letters.h"
 
 namespace relayout::checkpoint {
 namespace {
 
-constexpr std::array<GgufType, 31> kGgufTypes{{
+constexpr std::array<GgufType, 33> kGgufTypes{{
     {0, "F32", 1, 4, DType::f32},  {1, "F16", 1, 2, DType::f16},
     {2, "Q4_0", 32, 18},           {3, "Q4_1", 32, 20},
     {6, "Q5_0", 32, 22},           {7, "Q5_1", 32, 24},
@@ -23,7 +24,8 @@ constexpr std::array<GgufType, 31> kGgufTypes{{
     {27, "I64", 1, 8, DType::s64}, {28, "F64", 1, 8, DType::f64},
     {29, "IQ1_M", 256, 56},        {30, "BF16", 1, 2, DType::bf16},
     {34, "TQ1_0", 256, 54},        {35, "TQ2_0", 256, 66},
-    {39, "MXFP4", 32, 17},
+    {39, "MXFP4", 32, 17},         {40, "NVFP4", 64, 36},
+    {41, "Q1_0", 128, 18},
 }};
 
 template <typename Wanted>
@@ -46,9 +48,13 @@ const GgufType* gguf_type(DType dtype) {
 
 const PackedFormat* packed_of(const GgufType& type) {
   if (type.dtype) return nullptr;
-  std::string name = "ggml:" + std::string(type.name);
-  name[5] = static_cast<char>(name[5] - 'A' + 'a');  // Q4_K is q4_K to ggml
-  return find_packed(name);
+  // Q4_K is ggml:q4_K, and MXFP4 is ggml:mxfp4: letters differ in their size alone.
+  constexpr std::string_view kSystem = "ggml:";
+  for (const PackedFormat& format : packed::ggml().formats) {
+    if (std::ranges::equal(format.name.substr(kSystem.size()), type.name, {}, small_letter, small_letter))
+      return &format;
+  }
+  return nullptr;
 }
 
 const GgufType* gguf_type(const PackedFormat& format) {
