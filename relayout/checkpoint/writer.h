@@ -23,9 +23,10 @@
 namespace relayout::checkpoint {
 
 struct WriteOptions {
-  /// .safetensors keeps texts; values of other types are written as JSON. .npz keeps none and refuses them.
+  /// .safetensors keeps texts; values of other types are written as JSON. .npz and PyTorch's files keep none and refuse
+  /// them.
   std::vector<MetadataEntry> metadata;
-  /// What the path's extension says, unless it is given. PyTorch's files are not written.
+  /// What the path's extension says, unless it is given.
   std::optional<FileKind> kind;
   bool overwrite = false;
   /// The most bytes of tensors that a file has, where one tensor has not more; 0: all are in one file. Files are called

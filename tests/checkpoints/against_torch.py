@@ -103,6 +103,22 @@ def copies(folder):
             numpy.testing.assert_array_equal(got, bits_of(tensor), err_msg=name)
 
 
+def writes(folder):
+    """What this library writes, torch loads; with weights_only too, where this torch has that."""
+    saved = views()
+    torch.save(saved, folder / "m.pt")
+    shared.copy(folder / "m.pt", folder / "n.pt")
+    options = [{}, {"weights_only": True}] if "weights_only" in torch.load.__code__.co_varnames else [{}]
+    for option in options:
+        loaded = torch.load(folder / "n.pt", **option)
+        assert type(loaded) is collections.OrderedDict and list(loaded) == list(saved)
+        for name, tensor in saved.items():
+            assert loaded[name].dtype == tensor.dtype and loaded[name].is_contiguous(), name
+            assert torch.equal(loaded[name], tensor), name
+    shared.copy(folder / "n.pt", folder / "o.pt")
+    assert (folder / "n.pt").read_bytes() == (folder / "o.pt").read_bytes()
+
+
 def shards(folder):
     """The files of a model that transformers saved with torch, by their index."""
     parts = [{"a": torch.arange(6.0), "b": torch.ones(2, 3).t()}, {"c": torch.zeros(4, dtype=torch.float16)}]
@@ -143,4 +159,4 @@ def refusals(folder):
 
 if __name__ == "__main__":
     torch.manual_seed(1)
-    shared.main(state_dicts, copies, shards, refusals)
+    shared.main(state_dicts, copies, writes, shards, refusals)

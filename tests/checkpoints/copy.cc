@@ -46,7 +46,8 @@ void copy(const std::string& in, const std::string& out, int64_t shard_bytes) {
     numbers.push_back(i);
   }
   checkpoint::WriteOptions options{.shard_bytes = shard_bytes};
-  if (!out.ends_with(".npz")) options.metadata.assign(model.metadata().begin(), model.metadata().end());
+  if (out.ends_with(".safetensors") || out.ends_with(".gguf"))
+    options.metadata.assign(model.metadata().begin(), model.metadata().end());
   CheckpointWriter writer = CheckpointWriter::create(out, specs, options);
   for (const std::size_t i : writer.order()) {
     const auto contents = model.contents(numbers[i]);

@@ -76,6 +76,7 @@ FileImage plan_gguf(std::span<const TensorSpec> specs, std::span<const MetadataE
 /// The archives of torch.save() with a pickle, and the files of its older format.
 bool begins_as_pytorch(std::span<const std::byte> bytes);
 void open_pytorch(Source& source);
+FileImage plan_pytorch(std::span<const TensorSpec> specs, std::span<const MetadataEntry> metadata);
 
 /// Every other zip archive.
 bool begins_as_npz(std::span<const std::byte> bytes);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<KindRow, 4> kRows{{
     {FileKind::safetensors, "safetensors", {".safetensors"}, begins_as_safetensors, open_safetensors, plan_safetensors},
     {FileKind::gguf, "gguf", {".gguf"}, begins_as_gguf, open_gguf, plan_gguf},
-    {FileKind::pytorch, "pytorch", {".pt", ".pth", ".bin", ".ckpt"}, begins_as_pytorch, open_pytorch, nullptr},
+    {FileKind::pytorch, "pytorch", {".pt", ".pth", ".bin", ".ckpt"}, begins_as_pytorch, open_pytorch, plan_pytorch},
     {FileKind::npz, "npz", {".npz"}, begins_as_npz, open_npz, plan_npz},
 }};
 

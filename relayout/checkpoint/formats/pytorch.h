@@ -29,6 +29,12 @@ bool is_torch_tensor(const PickleValues& values, uint32_t node);
 /// unsupported (a type that is not known), limit (dims).
 TorchTensor torch_tensor(const PickleValues& values, uint32_t node);
 
+/// "float32" of f32 and "complex64" of "<c8": the name of a spec's type behind "torch.". Error{unsupported} names the
+/// type that PyTorch does not have.
+std::string torch_type_name(const TensorSpec& spec);
+/// "FloatStorage" of "float32"; "" for types that have no such class.
+std::string_view storage_name(std::string_view type);
+
 /// A dict or an OrderedDict: the pairs that it was made with, each a list or a tuple of two, and what was added, as
 /// key, value, key, value, ...
 struct DictParts {

@@ -11,6 +11,8 @@ namespace {
 
 using Kind = PickleKind;
 
+constexpr std::string_view kTorch = "torch.";
+
 /// What the first arguments of a function are.
 enum class Form { tensor, wrapped, rebuilt };
 struct TorchFunction {
@@ -178,6 +180,21 @@ TorchTensor torch_tensor(const PickleValues& values, uint32_t node) {
     return plain_tensor(values, arguments[2], *found);
   }
   fail_torch(ErrorCode::limit, "a parameter inside a parameter, more than 8 deep", "tensor");
+}
+
+std::string torch_type_name(const TensorSpec& spec) {
+  if (spec.type_name.empty()) return std::string(pytorch::dtype_name(spec.dtype).substr(kTorch.size()));
+  const auto other = std::ranges::find(kOtherTypes, spec.type_name, &OtherType::kept_as);
+  if (other != kOtherTypes.end()) return std::string(other->name);
+  fail_torch(
+      ErrorCode::unsupported,
+      "write pytorch: tensor \"" + escaped(spec.name, 200) + "\": PyTorch has no type " + escaped(spec.type_name),
+      "type", escaped(spec.type_name));
+}
+
+std::string_view storage_name(std::string_view type) {
+  const auto found = std::ranges::find(kStorages, type, &std::pair<std::string_view, std::string_view>::second);
+  return found == kStorages.end() ? "" : found->first;
 }
 
 std::optional<DictParts> dict_parts(const PickleValues& values, uint32_t node) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "relayout/checkpoint/checkpoint.h"
+#include "relayout/checkpoint/writer.h"
 #include "tests/support/tensor_files.h"
 #include "tests/support/zip_archive.h"
 
@@ -177,6 +178,41 @@ TEST(Pytorch, TakesBigEndianArchives) {
                                .open();
   EXPECT_TRUE(model.tensors()[0].byte_swapped);
   EXPECT_FALSE(model.tensors()[1].byte_swapped);
+}
+
+TEST(Pytorch, WritesWhatItReads) {
+  const TestFolder folder;
+  const std::vector<TensorSpec> specs{{.name = "f32", .dtype = DType::f32, .shape = {2, 3}},
+                                      {.name = "f8", .dtype = DType::f8_e4m3, .shape = {5}},
+                                      {.name = "u16", .dtype = DType::u16, .shape = {2}},
+                                      {.name = "complex", .shape = {2}, .type_name = "<c8", .item_bits = 64},
+                                      {.name = "empty", .dtype = DType::bf16, .shape = {0, 3}},
+                                      {.name = "scalar", .dtype = DType::boolean, .shape = {}}};
+  CheckpointWriter writer = CheckpointWriter::create(folder / "m.pt", specs);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    EXPECT_EQ(writer.offset_of(i) % 64, 0);
+    writer.write(i, 0, bytes_of(std::string(static_cast<std::size_t>(writer.byte_size(i)), specs[i].name[0])));
+    writer.set_written(i);
+  }
+  writer.commit();
+  const Checkpoint model = Checkpoint::open(folder / "m.pt");
+  ASSERT_EQ(model.tensors().size(), specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const TensorSpec again = spec_of(model.tensors()[i]);
+    EXPECT_EQ(model.tensors()[i].problem, std::nullopt) << specs[i].name;
+    EXPECT_EQ(again.name, specs[i].name);
+    EXPECT_EQ(again.shape, specs[i].shape);
+    EXPECT_EQ(again.type_name, specs[i].type_name);
+    if (again.type_name.empty()) EXPECT_EQ(again.dtype, specs[i].dtype);
+    EXPECT_EQ(text_of(model.contents(i).bytes),
+              std::string(static_cast<std::size_t>(model.tensors()[i].byte_size), specs[i].name[0]));
+  }
+  const auto refused = [&](const TensorSpec& spec, const WriteOptions& options = {}) {
+    return error_of([&] { (void)CheckpointWriter::create(folder / "n.pt", std::vector{spec}, options); }).code();
+  };
+  EXPECT_EQ(refused({.name = "w", .dtype = DType::u4, .shape = {2}}), ErrorCode::unsupported);
+  EXPECT_EQ(refused({.name = "w", .shape = {2}, .type_name = "<U3", .item_bits = 96}), ErrorCode::unsupported);
+  EXPECT_EQ(refused(specs[0], {.metadata = {{"k", MetadataValue()}}}), ErrorCode::unsupported);
 }
 
 }  // namespace
