@@ -113,7 +113,7 @@ Converted convert(const Checkpoint& model, const Conversion& conversion, const s
   const PartOptions parts = part_options(options);
   WriteOptions write{.overwrite = options.overwrite, .shard_bytes = options.shard_bytes};
   write.job = job_of(model, conversion);
-  if (kind_of_path(path) != FileKind::npz) write.metadata = conversion.metadata;
+  if (const auto kind = kind_of_path(path); kind && keeps_metadata(*kind)) write.metadata = conversion.metadata;
   const std::vector<TensorSpec> specs = specs_of(conversion);
   CheckpointWriter out = CheckpointWriter::create(path, specs, write);
   Converted done{.paths = out.paths(), .resumed = out.resumed()};

@@ -15,6 +15,8 @@ namespace relayout::checkpoint {
 enum class FileKind : uint8_t { safetensors, gguf, pytorch, npz };
 /// "safetensors", "gguf", "pytorch", "npz".
 std::string_view name(FileKind kind);
+/// Whether files of this kind keep metadata and recorded layouts; the writers of others refuse metadata.
+bool keeps_metadata(FileKind kind);
 /// The kind that a path's extension says: .safetensors .npz .gguf .pt .pth .bin .ckpt.
 std::optional<FileKind> kind_of_path(const std::filesystem::path& path);
 

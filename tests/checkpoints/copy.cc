@@ -46,7 +46,7 @@ void copy(const std::string& in, const std::string& out, int64_t shard_bytes) {
     numbers.push_back(i);
   }
   checkpoint::WriteOptions options{.shard_bytes = shard_bytes};
-  if (out.ends_with(".safetensors") || out.ends_with(".gguf"))
+  if (keeps_metadata(checkpoint::kind_of_path(out).value()))
     options.metadata.assign(model.metadata().begin(), model.metadata().end());
   CheckpointWriter writer = CheckpointWriter::create(out, specs, options);
   for (const std::size_t i : writer.order()) {

@@ -180,7 +180,7 @@ Verb add_checkpoint_convert(CommandLine& line) {
       "Nothing is guessed from shapes. A run that is ended goes on where it stopped when it is started again.");
   auto options = std::make_shared<CheckpointConvertOptions>();
   command.add_option("IN", options->input, "Checkpoint: a file, an index of files, or a folder").required();
-  command.add_option("OUT", options->output, "New checkpoint: .safetensors, .gguf or .npz").required();
+  command.add_option("OUT", options->output, "New checkpoint: .safetensors, .gguf, .npz or .pt").required();
   add_rules_options(command, options->rules);
   command.add_flag("--strict", options->strict,
                    "Refuse tensors whose layout is not recorded, and rules that match nothing");

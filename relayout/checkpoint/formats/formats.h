@@ -61,6 +61,7 @@ struct KindRow {
   void (*open)(Source& source);
   /// Null where the kind is only read. Errors: those of CheckpointWriter::create().
   FileImage (*plan)(std::span<const TensorSpec> specs, std::span<const MetadataEntry> metadata);
+  bool metadata = false;  // keeps_metadata()
 };
 std::span<const KindRow> kind_rows();
 const KindRow& row_of(FileKind kind);

@@ -10,8 +10,14 @@ namespace {
 
 // In the order of FileKind. The first that a file begins as is its kind.
 constexpr std::array<KindRow, 4> kRows{{
-    {FileKind::safetensors, "safetensors", {".safetensors"}, begins_as_safetensors, open_safetensors, plan_safetensors},
-    {FileKind::gguf, "gguf", {".gguf"}, begins_as_gguf, open_gguf, plan_gguf},
+    {FileKind::safetensors,
+     "safetensors",
+     {".safetensors"},
+     begins_as_safetensors,
+     open_safetensors,
+     plan_safetensors,
+     true},
+    {FileKind::gguf, "gguf", {".gguf"}, begins_as_gguf, open_gguf, plan_gguf, true},
     {FileKind::pytorch, "pytorch", {".pt", ".pth", ".bin", ".ckpt"}, begins_as_pytorch, open_pytorch, plan_pytorch},
     {FileKind::npz, "npz", {".npz"}, begins_as_npz, open_npz, plan_npz},
 }};
@@ -21,6 +27,7 @@ constexpr std::array<KindRow, 4> kRows{{
 std::span<const KindRow> kind_rows() { return kRows; }
 const KindRow& row_of(FileKind kind) { return kRows.at(static_cast<std::size_t>(kind)); }
 std::string_view name(FileKind kind) { return row_of(kind).name; }
+bool keeps_metadata(FileKind kind) { return row_of(kind).metadata; }
 
 std::optional<FileKind> kind_of_path(const std::filesystem::path& path) {
   const std::string extension = small_letters(path.extension().native());
