@@ -29,8 +29,8 @@ bool copy_pairs(const RunContext& context, const Loops& loops, const Block& b) {
 }
 
 /// Copies pieces along an index table, some at a time, after the pieces that follow them later have been fetched.
-void copy_listed(const RunContext& context, const Loops& loops, const Block& b) {
-  constexpr int64_t kAtOnce = 1 << 10;
+void copy_listed(const CopyKernel& copy, const Loops& loops, const Block& b) {
+  constexpr int64_t kAtOnce = 4 << 10;
   const int64_t bytes = loops.piece[kDst], group = std::max<int64_t>(1, kAtOnce / bytes);
   const int64_t all = b.rows + b.rows_behind, ahead = loops.list_ahead > 0 ? ceil_div(loops.list_ahead, bytes) : all;
   const bool reads = loops.rows[0].stride[kSrc] == 0, writes = loops.rows[0].stride[kDst] == 0;
@@ -43,7 +43,7 @@ void copy_listed(const RunContext& context, const Loops& loops, const Block& b) 
         for (int64_t i = 0; reads && i < bytes; i += kCacheLine) __builtin_prefetch(src + b.src_rows[next] + i, 0, 2);
         for (int64_t i = 0; writes && i < bytes; i += kCacheLine) __builtin_prefetch(dst + b.dst_rows[next] + i, 1, 2);
       }
-      context.kernels.copy(src, kFirst, b.src_rows + r, dst, kFirst, b.dst_rows + r, 1, rows, bytes, 0);
+      copy(src, kFirst, b.src_rows + r, dst, kFirst, b.dst_rows + r, 1, rows, bytes, 0);
     }
   }
 }
@@ -51,7 +51,7 @@ void copy_listed(const RunContext& context, const Loops& loops, const Block& b) 
 }  // namespace
 
 void make(const RunContext& context, const Loops& loops, const CopiedPieces&, const Block& block) {
-  if (loops.rows[0].listed) return copy_listed(context, loops, block);
+  if (loops.rows[0].listed) return copy_listed(context.kernels.copy, loops, block);
   const int64_t ahead = block.ahead != 0 ? block.ahead : loops.ahead;
   context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
                        block.cols, loops.piece[kDst], ahead);
@@ -63,7 +63,13 @@ void make(const RunContext& context, const Loops& loops, const CopiedPieces&, co
 /// four rows. Too many lines would be incomplete at a time, unless the kernel puts them together in registers.
 bool stream(const RunContext& context, const Loops& loops, const CopiedPieces&, const Block& b) {
   const int64_t bytes = loops.piece[kDst], unit = std::min(bytes, kCacheLine);
-  if (bytes < kRegister || (loops.rows[0].listed && loops.dense_cols)) return false;
+  if (bytes < kRegister) return false;
+  if (loops.rows[0].listed && loops.dense_cols) {
+    // Pieces of other sizes follow each other within lines, which are put together in an image.
+    if (bytes % kCacheLine != 0 || !at_lines(loops, b)) return false;
+    copy_listed(context.kernels.copy_stream, loops, b);
+    return true;
+  }
   if (copy_pairs(context, loops, b)) return true;
   const auto& copy = context.kernels.copy_stream;
   const bool many_quarters = bytes == kCacheLine / 4 && b.rows > 4;
