@@ -214,6 +214,10 @@ def repack(format: str, buffers: Any, shape: Sequence[int], to: str, *, group: i
     the values are rounded to its grid then.
     """
     arrays, group = _given(format, buffers, shape, group)
+    g_idx = np.asarray(buffers["g_idx"]) if isinstance(buffers, Mapping) and "g_idx" in buffers else np.zeros(0)
+    if g_idx.size > 0 and (g_idx != np.arange(g_idx.size) // max(1, group)).any():
+        raise UnsupportedError(f"repack: g_idx puts rows in groups by the order of activations, which {to} does not "
+                               "have; dequantize() gives the values", "g_idx", format)
     described, values = _native._repacked_arrays(format, tuple(shape), group, arrays, to, to_group)
     made = {name: np.empty(extents, numpy_dtype(dtype)) for name, dtype, extents in described}
     done = _native._repack(format, tuple(shape), group, arrays, to, to_group,

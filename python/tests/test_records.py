@@ -258,3 +258,24 @@ def test_what_is_missing_is_named():
         relayout.dequantize("ggml:iq2_xs", np.zeros(74, np.uint8), (1, 256))
     with pytest.raises(relayout.InvalidArgumentError, match="no packed format is called"):
         relayout.dequantize("ggml:q9_9", np.zeros(74, np.uint8), (1, 256))
+
+
+def test_values_in_the_order_of_activations():
+    rows, columns, group = 64, 24, 16
+    rng = np.random.default_rng(5)
+    q, z = rng.integers(0, 16, (rows, columns)), rng.integers(0, 16, (rows // group, columns))
+    s = rng.integers(1, 100, (rows // group, columns)).astype(np.float16) / 64
+    g_idx = rng.permutation(rows) % (rows // group)
+    words = (q.reshape(rows // 8, 8, columns).astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))[:, None]).sum(
+        1, dtype=np.uint32)
+    zeros = (z.reshape(rows // group, columns // 8, 8).astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))).sum(
+        2, dtype=np.uint32)
+    buffers = {"qweight": words, "qzeros": zeros, "scales": s, "g_idx": g_idx.astype(np.int32)}
+    values = relayout.dequantize("gptq:v2", buffers, (rows, columns))
+    assert (values == s[g_idx].astype(np.float32) * (q - z[g_idx]).astype(np.float32)).all()
+    with pytest.raises(relayout.InvalidArgumentError, match="puts index 3 in group 9"):
+        relayout.dequantize("gptq:v2", {**buffers, "g_idx": np.where(np.arange(rows) == 3, 9, g_idx)}, (rows, columns))
+    with pytest.raises(relayout.UnsupportedError, match="order of activations"):
+        relayout.repack("gptq:v2", buffers, (rows, columns), "awq")
+    in_order = {**buffers, "g_idx": np.arange(rows) // group}
+    assert set(relayout.repack("gptq:v2", in_order, (rows, columns), "awq").buffers) == {"qweight", "qzeros", "scales"}

@@ -123,6 +123,11 @@ PackedTensor packed_as(const PackedTensor& from, std::string_view format, int64_
 
 Repacked repack(const PackedTensor& from, std::span<const PackedBuffer> src, const PackedTensor& to,
                 std::span<const PackedTarget> dst, const RepackOptions& options) {
+  if (!from.group_of.empty())
+    throw Error(ErrorCode::unsupported,
+                "repack: the groups of " + from.format + " are in the order of activations, which " + to.format +
+                    " does not have; dequantize() gives the values",
+                "group_of", from.format, "groups in the order of indices");
   std::vector<PackedBuffer> buffers;
   for (const PackedTarget& target : dst) buffers.emplace_back(target.first, target.second);
   const Packed source = packed_of(from, value_fields(from, src));

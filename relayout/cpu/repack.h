@@ -42,8 +42,8 @@ struct Repacked {
 
 /// Fills the buffers of `to`. Dims of values count as each format has them (N,K or K,N). Errors: those of
 /// value_fields(), buffer_too_small, invalid_argument (other dims; groups of which neither divides the other),
-/// unsupported (grids that differ, unless requantise; a destination whose coefficients are products of fields or whose
-/// codes are planes or floating).
+/// unsupported (groups in the order of activations; grids that differ, unless requantise; a destination whose
+/// coefficients are products of fields or whose codes are planes or floating).
 Repacked repack(const PackedTensor& from, std::span<const PackedBuffer> src, const PackedTensor& to,
                 std::span<const PackedTarget> dst, const RepackOptions& options = {});
 
