@@ -289,6 +289,7 @@ void CheckpointWriter::write(std::size_t tensor, int64_t at, std::span<const std
            "at", std::to_string(at), std::to_string(place.bytes));
   const Shard& shard = impl_->shards[place.shard];
   if (shard.file) shard.file->write_at(place.offset + at, bytes);
+  if (shard.file && shard.image.seen) shard.image.seen(place.in_shard, at, bytes);
 }
 
 void CheckpointWriter::set_written(std::size_t tensor) {

@@ -46,6 +46,9 @@ struct FileImage {
   std::vector<int64_t> offsets;                        // one a tensor
   std::vector<std::size_t> order;                      // the tensors as they lie in the file
   int64_t size = 0;
+  /// Called with each part of a tensor that is written, from byte `at` of it on, and from several threads; may be
+  /// empty.
+  std::function<void(std::size_t tensor, int64_t at, std::span<const std::byte> bytes)> seen{};
   /// Completes a file that has all of this; empty where nothing is missing.
   std::function<void(const io::NewFile&, const GoOn&)> finish{};
 };

@@ -84,6 +84,27 @@ numpy.savez_compressed("n.npz", x=numpy.arange(1000, dtype=">i2").reshape(10, 10
   }
 }
 
+TEST(Npz, SumsUpWhatIsWrittenInAnyOrder) {
+  const TestFolder folder;
+  const std::vector<TensorSpec> specs{{.name = "w", .dtype = DType::u8, .shape = {10}}};
+  using Part = std::pair<int64_t, std::string>;
+  const std::vector<std::vector<Part>> orders{{{0, "0123456789"}},
+                                              {{0, "01234"}, {5, "56789"}},
+                                              {{5, "56789"}, {0, "01"}, {2, "234"}},
+                                              {{0, "xx"}, {0, "0123456789"}},
+                                              {{0, "012345678"}, {4, "456789"}},
+                                              {{0, "0123456789"}, {3, ""}, {3, "345"}},
+                                              {{0, "xxxxx"}, {5, "56789"}, {0, "01234"}}};
+  for (const std::vector<Part>& order : orders) {
+    CheckpointWriter writer = CheckpointWriter::create(folder / "m.npz", specs, {.overwrite = true});
+    for (const auto& [at, text] : order) writer.write(0, at, bytes_of(text));
+    writer.set_written(0);
+    writer.commit();
+    const TensorFile file = TensorFile::open(folder / "m.npz");
+    EXPECT_EQ(text_of(file.bytes(0)), "0123456789");  // libzip compares the checksum
+  }
+}
+
 TEST(Npz, HasSizesAndOffsetsOf64Bits) {
   // The file is sparse: nothing but headers and the directory is written.
   const TestFolder folder;

@@ -72,6 +72,9 @@ FileImage plan_pytorch(std::span<const TensorSpec> specs, std::span<const Metada
   members[0] = {folder + "data.pkl", pickle + "u."};
   members.push_back({folder + "version", "3\n"});
   FileImage out = plan_zip(members);
+  out.seen = [seen = std::move(out.seen)](std::size_t i, int64_t at, std::span<const std::byte> bytes) {
+    seen(i + static_cast<std::size_t>(kBefore), at, bytes);
+  };
   out.offsets = {out.offsets.begin() + kBefore, out.offsets.end() - 1};
   out.order.resize(specs.size());
   std::iota(out.order.begin(), out.order.end(), std::size_t{0});

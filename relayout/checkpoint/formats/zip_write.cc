@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 
 #include "relayout/interop/files/zip_members.h"
 
@@ -86,24 +89,71 @@ std::string end_of(uint64_t members, uint64_t begin, uint64_t bytes) {
                              static_cast<uint32_t>(std::min<uint64_t>(begin, kMost32)), uint16_t{0});
 }
 
+/// Checksums of the data of members, put together from pieces that come in any order.
+class PieceSums {
+ public:
+  explicit PieceSums(std::size_t members) : pieces_(members) {}
+
+  void add(std::size_t member, int64_t at, std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;
+    const Piece piece{at + static_cast<int64_t>(bytes.size()), zip_crc(0, bytes)};
+    const std::lock_guard lock(mutex_);
+    std::map<int64_t, Piece>& pieces = pieces_[member];
+    const auto behind = pieces.lower_bound(at);
+    if (behind != pieces.begin()) {
+      Piece& before = std::prev(behind)->second;
+      if (before.end == at) {
+        before = {piece.end, zip_crc_joined(before.crc, piece.crc, piece.end - at)};
+        return;
+      }
+    }
+    pieces[at] = piece;
+  }
+  /// The checksum of a member's head and data; nothing where the pieces are not just these data, each byte once.
+  std::optional<uint32_t> whole(std::size_t member, std::string_view head, int64_t data_bytes) const {
+    uint32_t crc = zip_crc(0, std::as_bytes(std::span(head)));
+    int64_t at = 0;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [begin, piece] : pieces_[member]) {
+      if (begin != at) return std::nullopt;
+      crc = zip_crc_joined(crc, piece.crc, piece.end - at);
+      at = piece.end;
+    }
+    return at == data_bytes ? std::optional(crc) : std::nullopt;
+  }
+
+ private:
+  struct Piece {
+    int64_t end = 0;
+    uint32_t crc = 0;
+  };
+  mutable std::mutex mutex_;
+  std::vector<std::map<int64_t, Piece>> pieces_;  // by their begin
+};
+
+/// The checksum of a member by reading it.
+uint32_t read_sum(const io::NewFile& file, const PlacedMember& member, const GoOn& go_on) {
+  std::vector<std::byte> part(static_cast<std::size_t>(std::min(kAskedBytes, member.bytes)));
+  const int64_t begin = member.data - static_cast<int64_t>(member.head.size());
+  uint32_t crc = 0;
+  for (int64_t at = 0; at < member.bytes; at += kAskedBytes) {
+    const auto now = std::span(part).first(static_cast<std::size_t>(std::min(kAskedBytes, member.bytes - at)));
+    if (file.read_at(begin + at, now) != now.size())
+      throw Error(ErrorCode::io, "write zip: the unfinished file was shortened", "path");
+    crc = zip_crc(crc, now);
+    ask(go_on, at + static_cast<int64_t>(now.size()), member.bytes);
+  }
+  return crc;
+}
+
 /// Puts the members' checksums into a file that has all else.
 void put_checksums(const io::NewFile& file, std::span<const PlacedMember> members, std::span<const int64_t> entries,
-                   const GoOn& go_on) {
-  std::vector<std::byte> part(static_cast<std::size_t>(kAskedBytes));
-  int64_t done = 0, total = 0;
-  for (const PlacedMember& member : members) total += member.bytes;
+                   const PieceSums& sums, const GoOn& go_on) {
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const int64_t begin = members[i].data - static_cast<int64_t>(members[i].head.size());
-    uint32_t crc = 0;
-    for (int64_t at = 0; at < members[i].bytes; at += kAskedBytes) {
-      const auto now = std::span(part).first(static_cast<std::size_t>(std::min(kAskedBytes, members[i].bytes - at)));
-      if (file.read_at(begin + at, now) != now.size())
-        throw Error(ErrorCode::io, "write zip: the unfinished file was shortened", "path");
-      crc = zip_crc(crc, now);
-      done += static_cast<int64_t>(now.size());
-      ask(go_on, done, total);
-    }
-    for (const int64_t at : {members[i].header + kCrcInHeader, entries[i] + kCrcInDirectory})
+    const PlacedMember& member = members[i];
+    const auto known = sums.whole(i, member.head, member.bytes - static_cast<int64_t>(member.head.size()));
+    const uint32_t crc = known ? *known : read_sum(file, member, go_on);
+    for (const int64_t at : {member.header + kCrcInHeader, entries[i] + kCrcInDirectory})
       file.write_at(at, std::as_bytes(std::span(&crc, 1)));
   }
 }
@@ -138,8 +188,10 @@ FileImage plan_zip(std::span<const NewZipMember> given) {
   directory += end_of(members.size(), static_cast<uint64_t>(out.size), directory.size());
   out.texts.emplace_back(out.size, directory);
   out.size += static_cast<int64_t>(directory.size());
-  out.finish = [members = std::move(members), entries = std::move(entries)](
-                   const io::NewFile& file, const GoOn& go_on) { put_checksums(file, members, entries, go_on); };
+  const auto sums = std::make_shared<PieceSums>(members.size());
+  out.seen = [sums](std::size_t member, int64_t at, std::span<const std::byte> bytes) { sums->add(member, at, bytes); };
+  out.finish = [members = std::move(members), entries = std::move(entries), sums](
+                   const io::NewFile& file, const GoOn& go_on) { put_checksums(file, members, entries, *sums, go_on); };
   return out;
 }
 

@@ -17,8 +17,9 @@ struct NewZipMember {
 };
 
 /// Where the data of each member go (offsets, one a member), what stands around them, and how checksums get into the
-/// file: by reading it once more. `order` is left empty. Errors: invalid_argument (a name that cannot be one),
-/// overflow, unsupported (a build without zlib).
+/// file: of what was written by this process as it was written (`seen`, by the members' numbers), of all else by
+/// reading it once more. `order` is left empty. Errors: invalid_argument (a name that cannot be one), overflow,
+/// unsupported (a build without zlib).
 FileImage plan_zip(std::span<const NewZipMember> members);
 
 }  // namespace relayout::checkpoint

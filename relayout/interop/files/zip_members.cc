@@ -264,12 +264,17 @@ uint32_t zip_crc(uint32_t before, std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
+uint32_t zip_crc_joined(uint32_t first, uint32_t second, int64_t second_bytes) {
+  return static_cast<uint32_t>(crc32_combine(first, second, second_bytes));
+}
+
 #else
 
 void inflate_member(std::span<const std::byte>, const ZipMember&, int64_t, std::span<std::byte>, const GoOn&) {
   throw_missing_library("inflate", "zlib");
 }
 uint32_t zip_crc(uint32_t, std::span<const std::byte>) { throw_missing_library("zip", "zlib"); }
+uint32_t zip_crc_joined(uint32_t, uint32_t, int64_t) { throw_missing_library("zip", "zlib"); }
 
 #endif
 

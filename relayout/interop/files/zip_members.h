@@ -49,5 +49,7 @@ void inflate_member(std::span<const std::byte> archive, const ZipMember& member,
 /// The checksum of zip archives: of bytes that stand behind others, whose checksum is `before`; 0 of none.
 /// Error{unsupported}: a build without zlib.
 uint32_t zip_crc(uint32_t before, std::span<const std::byte> bytes);
+/// That of bytes with the checksum `first` and, behind them, `second_bytes` bytes with the checksum `second`.
+uint32_t zip_crc_joined(uint32_t first, uint32_t second, int64_t second_bytes);
 
 }  // namespace relayout
