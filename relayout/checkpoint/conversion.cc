@@ -80,6 +80,7 @@ class Planner {
   std::optional<std::size_t> rule_of(std::size_t i, std::vector<bool>& used) {
     for (std::size_t r = 0; r < rules_.rules.size(); ++r) {
       const std::vector<NamePattern>& match = rules_.rules[r].match;
+      if (rules_.rules[r].rank && *rules_.rules[r].rank != tensor(i).shape.size()) continue;
       for (pattern_ = 0; pattern_ < match.size(); ++pattern_) {
         auto found = match[pattern_].match(tensor(i).name);
         if (!found) continue;

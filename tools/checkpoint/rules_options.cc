@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "relayout/checkpoint/rules/known.h"
 #include "relayout/io/text_file.h"
 
 namespace relayout::tools {
@@ -25,17 +26,27 @@ void add_rules_options(Command& command, RulesOptions& options) {
   command.add_option("--map", options.maps,
                      "A rule, 'GLOB: oihw -> ohwi', 'GLOB: f32 -> bf16', 'GLOB: NEW.{1}' or 'GLOB: skip'; may be given "
                      "several times");
-  command.add_option("--rules", options.file, "A file of rules (docs/checkpoints.md); those of --map come first");
+  command.add_option(
+      "--rules", options.file,
+      "A file of rules, or the name of rules that come with relayout (pytorch-mlx); those of --map come first");
   command.add_flag("--invert", options.invert, "Turn the rules around, so that they lead back");
 }
 
 checkpoint::Rules rules_argument(const RulesOptions& options) {
   checkpoint::Rules out;
   if (!options.file.empty()) {
-    const auto text = from_data([&] { return io::read_text(options.file, kMostRulesBytes); });
-    if (!text)
-      throw Failure(kIo, Error(ErrorCode::io, fmt::format("--rules {}: there is no such file", escaped(options.file)),
+    std::optional<std::string> text = from_data([&] { return io::read_text(options.file, kMostRulesBytes); });
+    const checkpoint::KnownRules* known = text ? nullptr : checkpoint::find_known_rules(options.file);
+    if (known) text = known->text;
+    if (!text) {
+      std::string names;
+      for (const checkpoint::KnownRules& each : checkpoint::known_rules())
+        names += (names.empty() ? "" : ", ") + std::string(each.name);
+      throw Failure(kIo, Error(ErrorCode::io,
+                               fmt::format("--rules {}: there is no such file, nor rules of that name; there are {}",
+                                           escaped(options.file), names),
                                "--rules", escaped(options.file)));
+    }
     out = from_command_line([&] { return checkpoint::Rules::from_toml(*text, options.file); });
   }
   std::vector<checkpoint::Rule> first;

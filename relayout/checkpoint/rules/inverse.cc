@@ -138,6 +138,9 @@ void add_inverse_of_merge(Rule& out, const Rule& rule) {
 Rule inverse_of(const Rule& rule) {
   Rule out{.where = "the inverse of " + rule.where};
   if (rule.skip) fail_invert(rule, "what it skips is lost");
+  if (rule.rank && (rule.split || rule.merge))
+    fail_invert(rule, "a rule of one rank that splits or merges; write the way back by hand");
+  out.rank = rule.rank;
   out.from = rule.to;
   out.to = rule.from;
   if (rule.type) {

@@ -75,6 +75,7 @@ std::string toml_of(const Rule& rule) {
   std::string out = "[[rule]]\n";
   const auto line = [&](const char* key, const std::string& value) { out += std::string(key) + " = " + value + "\n"; };
   line("match", rule.match.size() == 1 ? toml_text(rule.match[0].text()) : names_of(rule.match));
+  if (rule.rank) line("rank", std::to_string(*rule.rank));
   if (rule.from && rule.to) line("layout", toml_text(rule.from->text() + " -> " + rule.to->text()));
   if (rule.type)
     line("type", toml_text((rule.from_type ? std::string(name(*rule.from_type)) + " -> " : "") +

@@ -64,6 +64,9 @@ struct Merge {
 
 struct Rule {
   std::vector<NamePattern> match;  // several only with `merge`
+  /// Where given, the rule counts only for arrays of so many dims, as names alone do not tell kernels of convolutions
+  /// from other weights. It is the rule that says so, and no guess.
+  std::optional<int> rank;
   std::optional<Format> from, to;
   std::optional<DType> from_type, type;
   std::optional<NameTemplate> rename;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "relayout/checkpoint/rules/known.h"
 #include "relayout/core/error.h"
 
 namespace relayout::checkpoint {
@@ -102,6 +103,17 @@ TEST(Rules, TheInverseOfTheInverseIsTheSame) {
   EXPECT_FALSE(again.inverted);
   EXPECT_EQ(again.rules[1].match[1].text(), "l.#.k");
   EXPECT_EQ(again.rules[2].merge->stack, true);
+}
+
+TEST(Rules, ThoseOfTheLibraryAreRulesAndLeadBack) {
+  EXPECT_GE(known_rules().size(), 5U);
+  for (const KnownRules& known : known_rules()) {
+    const Rules rules = Rules::from_toml(known.text, std::string(known.name));
+    EXPECT_FALSE(rules.rules.empty()) << known.name;
+    EXPECT_EQ(rules.inverse().rules.size(), rules.rules.size()) << known.name;
+    EXPECT_EQ(find_known_rules(known.name), &known);
+  }
+  EXPECT_EQ(find_known_rules("pytorch"), nullptr);
 }
 
 TEST(Rules, WhatIsLostIsNamed) {

@@ -133,9 +133,13 @@ Merge merge_of(const RuleReader& in) {
 }
 
 Rule rule_of(const RuleReader& in) {
-  in.only({"match", "layout", "type", "rename", "skip", "permute", "split", "merge"});
+  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge"});
   Rule out{.skip = in.flag("skip"), .where = in.where()};
   for (const std::string& pattern : in.texts("match")) out.match.push_back(NamePattern::parse(pattern));
+  if (const auto rank = in.number("rank")) {
+    if (*rank < 0 || *rank > kMaxDims) in.fail("rank is a number of dims, 0 to " + std::to_string(kMaxDims));
+    out.rank = static_cast<int>(*rank);
+  }
   if (const auto text = in.text("layout")) {
     const auto [left, right] = arrow(*text);
     if (!left) in.fail("layout has two sides: \"oihw -> ohwi\"");
