@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from ._errors import Error, MissingTensorError, UnsupportedError
 from ._progress import Progress
 from ._tensor import Tensor as _FileTensor
 
-__all__ = ["Checkpoint", "CheckpointFile", "CheckpointTensor", "open"]
+__all__ = ["Checkpoint", "CheckpointFile", "CheckpointTensor", "Converted", "Difference", "compare", "convert",
+           "open"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -197,6 +198,65 @@ def open(path: PathLike) -> Checkpoint:  # noqa: A001 - the name that fits, insi
     model that was split, or a folder of one model. Only headers are read. Errors: FileError, CorruptError, LimitError,
     UnsupportedError."""
     return Checkpoint(path)
+
+
+class Converted(NamedTuple):
+    """What convert() did."""
+
+    #: Of each new tensor, by its name: "converted", "copied", or "already" where it is recorded as what a rule makes.
+    tensors: Dict[str, str]
+    #: Sentences that a user should know: what was taken for granted, rules that match nothing, what was left out.
+    notes: List[str]
+    #: The new files; none of a dry run.
+    files: List[str]
+    #: How many tensors a run that was ended had written before.
+    resumed: int
+
+
+def _maps(maps: Union[str, Sequence[str]]) -> List[str]:
+    return [maps] if isinstance(maps, str) else list(maps)
+
+
+def convert(src: PathLike, dst: PathLike, rules: Optional[PathLike] = None, *, maps: Union[str, Sequence[str]] = (),
+            invert: bool = False, strict: bool = False, record: bool = True, dry_run: bool = False,
+            overwrite: bool = False, shard_bytes: Optional[int] = None, max_memory: Optional[int] = None,
+            threads: int = 0, verify: bool = False, progress: Optional[Progress] = None) -> Converted:
+    """Converts a checkpoint by rules into new files, as `relayout checkpoint convert` does.
+
+    rules: the path of a rule file, or the name of rules that come with relayout, such as "pytorch-mlx"
+    (docs/checkpoints.md). maps: rules in one line each, "*.conv.weight: oihw -> ohwi", which come first. invert: the
+    rules that lead back. strict: tensors without a recorded layout, and rules that match nothing, are errors. record:
+    whether the new files record layouts and rules. shard_bytes: the most bytes of tensors in a file. max_memory: bytes,
+    at least 16 MiB. progress: as for relayout.convert().
+
+    Nothing is guessed from shapes. All is checked before a byte is written, and the files appear when they are
+    complete; what is ended by Ctrl-C or a kill goes on where it stopped when it is called again. Errors: ParseError,
+    InvalidArgumentError, UnsupportedError, FileError, CorruptError, LimitError.
+    """
+    tensors, notes, files, resumed = _native.convert_checkpoint(
+        src, dst, "" if rules is None else os.fspath(rules), _maps(maps), invert, strict, record, dry_run, overwrite,
+        shard_bytes or 0, max_memory or 0, threads, verify, progress)
+    return Converted(dict(tensors), notes, files, resumed)
+
+
+class Difference(NamedTuple):
+    """A tensor in which two checkpoints differ."""
+
+    name: str
+    #: "missing", "left over", "shape 2x3 and 3x2", "type f32 and f16", or "12 of 4096 elements".
+    difference: str
+    #: How many elements differ, and the largest difference of two finite ones.
+    differ: int
+    most: float
+
+
+def compare(a: PathLike, b: PathLike, rules: Optional[PathLike] = None, *, maps: Union[str, Sequence[str]] = (),
+            invert: bool = False, max_memory: Optional[int] = None, threads: int = 0,
+            progress: Optional[Progress] = None) -> List[Difference]:
+    """The tensors in which what rules make of checkpoint `a` differs from checkpoint `b`; [] where none does. The other
+    arguments are those of convert()."""
+    return [Difference(*one) for one in _native.compare_checkpoints(
+        a, b, "" if rules is None else os.fspath(rules), _maps(maps), invert, max_memory or 0, threads, progress)]
 
 
 _arguments.present(__name__, __all__)

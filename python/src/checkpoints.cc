@@ -3,11 +3,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include "python/src/arrays.h"
 #include "python/src/buffer.h"
 #include "python/src/watch.h"
 #include "relayout/checkpoint/checkpoint.h"
+#include "relayout/checkpoint/convert.h"
 
 namespace nb = nanobind;
 
@@ -75,6 +77,71 @@ nb::list metadata_of(const Checkpoint& model) {
   return out;
 }
 
+/// The rules that a caller of Python gives: of a file or a name, behind those of single lines.
+checkpoint::Rules rules_of(const std::string& rules, const std::vector<std::string>& maps, bool invert) {
+  checkpoint::Rules out;
+  if (!rules.empty()) out = checkpoint::Rules::load(rules);
+  std::vector<checkpoint::Rule> first;
+  for (const std::string& map : maps) first.push_back(checkpoint::Rules::from_line(map));
+  out.rules.insert(out.rules.begin(), first.begin(), first.end());
+  return invert ? out.inverse() : out;
+}
+
+nb::list texts_of(const std::vector<std::string>& texts) {
+  nb::list out;
+  for (const std::string& text : texts) out.append(file_text(text));
+  return out;
+}
+
+/// Converts a checkpoint; (tensors as (name, state), notes, files, resumed).
+nb::tuple convert_checkpoint(nb::handle src, nb::handle dst, const std::string& rules_text,
+                             const std::vector<std::string>& maps, bool invert, bool strict, bool record, bool dry_run,
+                             bool overwrite, int64_t shard_bytes, int64_t max_memory, int threads, bool verify,
+                             nb::handle progress) {
+  const std::string from = path_of(src), to = path_of(dst);
+  checkpoint::Conversion plan;
+  checkpoint::Converted done;
+  std::vector<std::string> notes;
+  watched(progress, [&](const GoOn& go_on) {
+    const checkpoint::Rules rules = rules_of(rules_text, maps, invert);
+    const Checkpoint model = Checkpoint::open(from);
+    plan = checkpoint::plan_conversion(model, rules, {.strict = strict, .record = record});
+    notes = checkpoint::notes_of(model, rules, plan);
+    if (dry_run) return;
+    done = checkpoint::convert(model, plan, to,
+                               {.threads = threads,
+                                .max_memory = max_memory,
+                                .overwrite = overwrite,
+                                .shard_bytes = shard_bytes,
+                                .verify = verify,
+                                .go_on = go_on});
+  });
+  nb::list tensors, files;
+  for (const checkpoint::Target& target : plan.targets)
+    tensors.append(nb::make_tuple(file_text(target.spec.name), file_text(checkpoint::name(target.state))));
+  for (const auto& path : done.paths) files.append(file_text(path.native()));
+  return nb::make_tuple(tensors, texts_of(notes), files, done.resumed);
+}
+
+/// What differs between two checkpoints: (name, difference, elements that differ, most).
+nb::list compare_checkpoints(nb::handle a, nb::handle b, const std::string& rules_text,
+                             const std::vector<std::string>& maps, bool invert, int64_t max_memory, int threads,
+                             nb::handle progress) {
+  const std::string left = path_of(a), right = path_of(b);
+  const auto all = watched(progress, [&](const GoOn& go_on) {
+    const checkpoint::Rules rules = rules_of(rules_text, maps, invert);
+    const Checkpoint model = Checkpoint::open(left), other = Checkpoint::open(right);
+    return checkpoint::compare(model, checkpoint::plan_conversion(model, rules), other,
+                               {.threads = threads, .max_memory = max_memory, .go_on = go_on});
+  });
+  nb::list out;
+  for (const checkpoint::Comparison& one : all) {
+    if (one.difference.empty()) continue;
+    out.append(nb::make_tuple(file_text(one.name), file_text(one.difference), one.differ, one.most));
+  }
+  return out;
+}
+
 }  // namespace
 
 void bind_checkpoints(nb::module_& module) {
@@ -99,8 +166,15 @@ void bind_checkpoints(nb::module_& module) {
              return out;
            })
       .def("metadata", &metadata_of)
-      .def("find", [](const Checkpoint& model, std::string_view name) { return model.find(name); }, nb::arg("name"))
+      .def(
+          "find", [](const Checkpoint& model, std::string_view name) { return model.find(name); }, nb::arg("name"))
       .def("bytes", &contents_of, nb::arg("index"), nb::arg("progress") = nb::none());
+  module.def("convert_checkpoint", &convert_checkpoint, nb::arg("src"), nb::arg("dst"), nb::arg("rules"),
+             nb::arg("maps"), nb::arg("invert"), nb::arg("strict"), nb::arg("record"), nb::arg("dry_run"),
+             nb::arg("overwrite"), nb::arg("shard_bytes"), nb::arg("max_memory"), nb::arg("threads"), nb::arg("verify"),
+             nb::arg("progress").none());
+  module.def("compare_checkpoints", &compare_checkpoints, nb::arg("a"), nb::arg("b"), nb::arg("rules"), nb::arg("maps"),
+             nb::arg("invert"), nb::arg("max_memory"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace relayout::python

@@ -1,6 +1,7 @@
 """relayout.checkpoint: arrays of each kind of file, what is recorded of them, and what cannot be read. The packages
 that write such files are compared where they are there."""
 import json
+import os
 import pickle
 import struct
 
@@ -144,3 +145,38 @@ def test_safetensors_of_the_package(tmp_path):
     for name, array in arrays.items():
         np.testing.assert_array_equal(model[name], array)
         assert model[name].shape == array.shape
+
+
+def test_converts_by_rules_and_back(tmp_path):
+    old = {"conv1.weight": np.arange(4 * 3 * 3 * 3, dtype="f4").reshape(4, 3, 3, 3),
+           "fc.weight": np.arange(6, dtype="f4").reshape(2, 3)}
+    relayout.save(tmp_path / "a.safetensors", old)
+    said = []
+    done = relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "b.safetensors", "pytorch-mlx",
+                                       maps="fc.weight: fc.w", progress=lambda part, all: said.append((part, all)))
+    assert done.tensors == {"conv1.weight": "converted", "fc.w": "converted"} and done.resumed == 0
+    assert [os.path.basename(path) for path in done.files] == ["b.safetensors"]
+    assert any(note.startswith("taken for what the rules say") for note in done.notes)
+    assert said and said[-1] == (444 + 12, 444 + 12)
+    new = relayout.checkpoint.open(tmp_path / "b.safetensors")
+    np.testing.assert_array_equal(new["conv1.weight"], old["conv1.weight"].transpose(0, 2, 3, 1))
+    assert new.layout("conv1.weight") == "acdb"
+    relayout.checkpoint.convert(tmp_path / "b.safetensors", tmp_path / "c.safetensors", "pytorch-mlx",
+                                maps=["fc.weight: fc.w"], invert=True, verify=True)
+    assert relayout.checkpoint.compare(tmp_path / "a.safetensors", tmp_path / "c.safetensors") == []
+    differ = relayout.checkpoint.compare(tmp_path / "a.safetensors", tmp_path / "b.safetensors", maps="conv*: skip")
+    assert {one.name: one.difference for one in differ} == {"fc.weight": "missing", "conv1.weight": "left over",
+                                                            "fc.w": "left over"}
+    for wrong in ({"rules": "no-such-rules"}, {"maps": "x"}, {"maps": "*.weight: oihw -> ohwi"}):
+        with pytest.raises(relayout.Error):
+            relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "d.safetensors", **wrong)
+    assert not (tmp_path / "d.safetensors").exists()
+    relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "d.safetensors", dry_run=True)
+    assert not (tmp_path / "d.safetensors").exists()
+
+    def stop(part, all):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "d.safetensors", progress=stop)
+    assert not (tmp_path / "d.safetensors").exists()

@@ -45,7 +45,7 @@ Dims extents_of(const Permutation& permutation, int64_t extent) {
   if (open >= 0 && product > 0 && product <= extent && extent % product == 0) out[open] = extent / product;
   if (open < 0 ? product != extent : out[open] == -1)
     refuse_parts("permute: dim " + std::to_string(permutation.dim) + " of extent " + std::to_string(extent) +
-           " is no array of [" + join(permutation.view) + "]");
+                 " is no array of [" + join(permutation.view) + "]");
   return out;
 }
 
@@ -117,7 +117,7 @@ Assembly joined(std::span<const Assembly> parts, int dim) {
   for (const Assembly& part : parts) {
     if (part.dims.size() != out.dims.size() || without(part.dims, dim) != without(out.dims, dim))
       refuse_parts("parts of " + join(parts[0].dims, "x") + " and " + join(part.dims, "x") +
-             " cannot follow each other along dim " + std::to_string(dim));
+                   " cannot follow each other along dim " + std::to_string(dim));
     for (Piece piece : part.pieces) {
       piece.begin[dim] += out.dims[dim];
       out.pieces.push_back(std::move(piece));
@@ -135,7 +135,7 @@ Assembly permuted(const Assembly& all, const Permutation& permutation) {
     const int64_t length = extent / count;
     if (extent % count != 0)
       refuse_parts("permute: dim " + std::to_string(dim) + " of extent " + std::to_string(extent) + " is not " +
-             std::to_string(count) + " equal blocks");
+                   std::to_string(count) + " equal blocks");
     std::vector<Assembly> parts;
     for (const int64_t block : permutation.blocks) parts.push_back(narrowed(all, dim, block * length, length));
     return joined(parts, dim);

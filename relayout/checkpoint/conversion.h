@@ -71,4 +71,8 @@ struct ConversionOptions {
 /// tensor.
 Conversion plan_conversion(const Checkpoint& model, const Rules& rules, const ConversionOptions& options = {});
 
+/// What a user should know of a conversion, a sentence each: tensors whose layout was taken from a rule, rules that
+/// match nothing, tensors that are copied because no rule matches, and those that are left out. A few names each.
+std::vector<std::string> notes_of(const Checkpoint& model, const Rules& rules, const Conversion& conversion);
+
 }  // namespace relayout::checkpoint

@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "relayout/checkpoint/assembly.h"
@@ -172,11 +173,10 @@ class Mover {
       done_(part.target);
       forget(target);
     }
-    if (options_.go_on) {
-      const std::lock_guard lock(mutex_);
-      moved_ += static_cast<int64_t>(made.size());
-      if (!failed_ && !options_.go_on(moved_, total_)) throw Error(ErrorCode::interrupted, "convert: interrupted");
-    }
+    const int64_t moved = moved_ += static_cast<int64_t>(made.size());
+    // Only the caller's thread asks, as Python's handlers of signals are its own.
+    if (options_.go_on && std::this_thread::get_id() == caller_ && !failed_ && !options_.go_on(moved, total_))
+      throw Error(ErrorCode::interrupted, "convert: interrupted");
   }
 
   /// The bytes of the box of a target that begins at `begin`, in the layout `dst`.
@@ -269,7 +269,9 @@ class Mover {
   std::mutex mutex_, decoding_;
   std::map<std::size_t, Contents> decoded_;
   std::exception_ptr failure_;
-  int64_t moved_ = 0, total_ = 0;
+  std::atomic<int64_t> moved_{0};
+  int64_t total_ = 0;
+  std::thread::id caller_ = std::this_thread::get_id();
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ struct PartOptions {
   int threads = 0;
   /// Bytes of parts and of mapped sources that are in memory at once, all threads together; 0: whatever is quickest.
   int64_t max_memory = 0;
+  /// Asked by the calling thread alone, between its own parts.
   GoOn go_on;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`relayout checkpoint convert` and `compare` against NumPy: random rules, the way back, a second run, runs that are killed.
+"""`relayout checkpoint convert` and `compare` against NumPy: random rules, the way back, a second run, killed runs.
 
     conversions.py RELAYOUT
 
@@ -52,7 +52,8 @@ def load(path):
     for name, one in header.items():
         if name != "__metadata__":
             begin, end = one["data_offsets"]
-            out[name] = numpy.frombuffer(data[8 + size + begin:8 + size + end], kinds[one["dtype"]]).reshape(one["shape"])
+            values = numpy.frombuffer(data[8 + size + begin:8 + size + end], kinds[one["dtype"]])
+            out[name] = values.reshape(one["shape"])
     return out
 
 
@@ -200,7 +201,7 @@ def random_rules(folder):
 
 
 def equal_dims(folder):
-    """What guesses from shapes get wrong: all dims equal, kernels of extent 1, and a file that was converted in part."""
+    """What guesses from shapes get wrong: all dims equal, kernels of extent 1, a file that was converted in part."""
     rng = numpy.random.default_rng(1)
     old = {"a.weight": rng.random((8, 3, 3, 3), "f4"), "b.weight": rng.random((3, 3, 3, 3), "f4"),
            "c.weight": rng.random((16, 8, 1, 1), "f4"), "c.bias": rng.random(16, "f4")}
@@ -248,8 +249,8 @@ def contradictions(folder):
             ('match = "/b(/"', "no regular expression"),
             ('match = "b"\nlayout = "ab -> ab"\n[[rule]\n', "line 4")):
         (folder / "r.toml").write_text("[[rule]]\n" + rule + "\n")
-        result = subprocess.run([RELAYOUT, "checkpoint", "convert", "a.safetensors", "x.safetensors", "--rules", "r.toml"],
-                                capture_output=True, text=True, cwd=folder)
+        command = [RELAYOUT, "checkpoint", "convert", "a.safetensors", "x.safetensors", "--rules", "r.toml"]
+        result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
         assert result.returncode in (2, 3) and said in result.stderr, (rule, said, result.stderr)
         assert not (folder / "x.safetensors").exists(), rule
 
@@ -289,7 +290,8 @@ def bounded_memory(folder):
     of this one, so that this one must be small."""
     planes, rows, columns = 2, 4096, 4096
     nbytes = planes * rows * columns * 4
-    header = json.dumps({"big": {"dtype": "I32", "shape": [planes, rows, columns], "data_offsets": [0, nbytes]}}).encode()
+    shape = [planes, rows, columns]
+    header = json.dumps({"big": {"dtype": "I32", "shape": shape, "data_offsets": [0, nbytes]}}).encode()
     with open(folder / "a.safetensors", "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for row in range(planes * rows):

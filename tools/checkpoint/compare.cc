@@ -63,7 +63,7 @@ int run_checkpoint_compare(const CheckpointCompareOptions& options, bool json) {
     write_stdout(json_text({{"equal", equal},
                             {"different", differ.size()},
                             {"tensors", std::move(tensors)},
-                            {"notes", notes_of(a, rules, conversion)}}));
+                            {"notes", checkpoint::notes_of(a, rules, conversion)}}));
     return differ.empty() ? kOk : kDiffers;
   }
   std::string text = differ.empty() ? fmt::format("equal: {}\n", counted(equal, "tensor"))

@@ -135,7 +135,7 @@ int run_checkpoint_convert(const CheckpointConvertOptions& options, bool json) {
   const Conversion conversion = from_data([&] {
     return checkpoint::plan_conversion(model, rules, {.strict = options.strict, .record = !options.no_records});
   });
-  const std::vector<std::string> notes = notes_of(model, rules, conversion);
+  const std::vector<std::string> notes = checkpoint::notes_of(model, rules, conversion);
   const bool same = conversion.count(TargetState::converted) == 0 && conversion.skipped.empty() &&
                     is_same_file(options.input, options.output);
   std::optional<checkpoint::Converted> done;

@@ -90,6 +90,9 @@ struct Rules {
   /// A rule file in TOML, as above; `file` is its name in messages. Errors: parse (the line, and what is wrong),
   /// invalid_argument (a rule that contradicts itself), unsupported (a build without toml++).
   static Rules from_toml(std::string_view text, const std::string& file);
+  /// Of a rule file, or where there is none of that path, the rules of that name that come with the library (known.h).
+  /// Errors: io, limit, and those of from_toml().
+  static Rules load(const std::string& path_or_name);
   /// A rule in one line: "GLOB: oihw -> ohwi", "GLOB: f16", "GLOB: skip", or "GLOB: NEW{1}NAME". Errors as above.
   static Rule from_line(std::string_view text);
   /// The rules as a file that from_toml() reads as the same rules.
