@@ -19,7 +19,7 @@ namespace relayout::checkpoint {
 
 struct ConvertOptions {
   int threads = 0;  // 0: all
-  /// Bytes of parts and mapped pages that are in memory at once, at least 16 MiB; 0: whatever is quickest. What is
+  /// Bytes of parts and mapped pages that are in memory at once, at least 16 MiB; 0: 1 GiB. What is
   /// compressed in a file (.npz) is decoded a tensor at a time, and counts besides.
   int64_t max_memory = 0;
   bool overwrite = false;

@@ -25,6 +25,8 @@ namespace {
 constexpr int64_t kPartBytes = 1 << 20;
 /// Of a source, what is read before its pages are given back, where memory is short.
 constexpr int64_t kLeastSpan = 1 << 20;
+/// The memory that is used where none is said. Giving pages back takes no time that could be measured.
+constexpr int64_t kOrdinaryMemory = 1 << 30;
 
 /// How a target is cut: along `dim`, `unit` indices of which have `unit_bytes` bytes in the file.
 struct Cut {
@@ -99,11 +101,9 @@ class Mover {
         const std::function<void(std::size_t)>& done)
       : model_(model), conversion_(conversion), options_(options), sink_(sink), done_(done) {
     threads_ = options.threads > 0 ? options.threads : cpu::default_threads();
-    part_bytes_ = kPartBytes;
-    if (options.max_memory > 0) {
-      part_bytes_ = std::clamp(options.max_memory / (4 * threads_), int64_t{64} << 10, kPartBytes);
-      span_bytes_ = std::max(options.max_memory / (2 * threads_), kLeastSpan);
-    }
+    const int64_t memory = options.max_memory > 0 ? options.max_memory : kOrdinaryMemory;
+    part_bytes_ = std::clamp(memory / (4 * threads_), int64_t{64} << 10, kPartBytes);
+    span_bytes_ = std::max(memory / (2 * threads_), kLeastSpan);
   }
 
   void run(std::span<const std::size_t> wanted) {
@@ -168,7 +168,7 @@ class Mover {
     const std::span<const std::byte> made = make(target, dst, begin, buffer, held);
     sink_(part.target, at, made);
     const bool mapped = made.data() != buffer.data() && !held.empty() && !held[0].owner;
-    if (mapped && span_bytes_ != INT64_MAX) release(held[0].bytes, made);
+    if (mapped) release(held[0].bytes, made);
     if (--left_[part.target] == 0) {
       done_(part.target);
       forget(target);
@@ -239,7 +239,7 @@ class Mover {
     if (from.span_bytes() > static_cast<int64_t>(bytes.size()))
       throw Error(ErrorCode::corrupt, "convert: a tensor has fewer bytes than its shape says");
     cpu::run(cpu::cached_plan(from, dst), bytes.data(), out, {.threads = 1});
-    if (span_bytes_ != INT64_MAX && !contents.owner) release(bytes, at);
+    if (!contents.owner) release(bytes, at);
   }
 
   /// What is compressed in the file is decoded once for all parts.
@@ -261,7 +261,7 @@ class Mover {
   const Sink& sink_;
   const std::function<void(std::size_t)>& done_;
   int threads_ = 1;
-  int64_t part_bytes_ = 0, span_bytes_ = INT64_MAX;
+  int64_t part_bytes_ = 0, span_bytes_ = 0;
   std::vector<Part> parts_;
   std::vector<std::atomic<int64_t>> left_;
   std::atomic<std::size_t> next_{0};

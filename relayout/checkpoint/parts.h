@@ -13,7 +13,7 @@ namespace relayout::checkpoint {
 struct PartOptions {
   /// 0: all that oneTBB has.
   int threads = 0;
-  /// Bytes of parts and of mapped sources that are in memory at once, all threads together; 0: whatever is quickest.
+  /// Bytes of parts and of mapped sources that are in memory at once, all threads together; 0: 1 GiB.
   int64_t max_memory = 0;
   /// Asked by the calling thread alone, between its own parts.
   GoOn go_on;
