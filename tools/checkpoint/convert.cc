@@ -190,7 +190,8 @@ Verb add_checkpoint_convert(CommandLine& line) {
   command.add_flag("--verify", options->verify,
                    "Read the new files and compare every byte with what was to be written");
   command.add_option("--shard-size", options->shard_size, "Most bytes of tensors in a file, for example 5G");
-  command.add_option("--max-memory", options->max_memory, "Bytes in memory at once, for example 256M; at least 16M, and 1G unless given");
+  command.add_option("--max-memory", options->max_memory,
+                     "Bytes in memory at once, for example 256M; at least 16M, and 1G unless given");
   command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_flag("-f,--force", options->force, "Replace files that exist");
   return {command, [options, json = json] { return run_checkpoint_convert(*options, *json); }, json};
