@@ -8,6 +8,7 @@
 #include "relayout/checkpoint/convert.h"
 #include "relayout/checkpoint/metadata.h"
 #include "relayout/checkpoint/piece.h"
+#include "relayout/checkpoint/reshard.h"
 #include "relayout/checkpoint/rules/known.h"
 #include "relayout/checkpoint/rules/names.h"
 #include "relayout/checkpoint/rules/rules.h"

@@ -30,6 +30,8 @@ struct Checkpoint::Impl {
   std::unordered_map<std::string_view, std::size_t> by_name;
   std::unordered_set<std::string> keys;  // of the metadata
   std::vector<std::pair<std::string, std::string>> recorded;
+  std::vector<Checkpoint> parts;   // of join(): those whose tensors these are, one behind the other
+  std::vector<std::size_t> first;  // of each, the number of its first tensor
 
   void add_file(const fs::path& path, const Indexed* indexed);
   void add_source(Source source, std::size_t file, const Indexed* indexed);
@@ -228,6 +230,24 @@ Checkpoint Checkpoint::open(const fs::path& given, const FileLimits& limits) {
   return Checkpoint(std::move(impl));
 }
 
+Checkpoint Checkpoint::join(std::span<const Checkpoint> parts) {
+  auto impl = std::make_shared<Impl>();
+  impl->parts.assign(parts.begin(), parts.end());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const std::size_t files = impl->files.size();
+    impl->first.push_back(impl->tensors.size());
+    for (CheckpointTensor tensor : parts[k].tensors()) {
+      tensor.name = std::to_string(k) + "/" + tensor.name;
+      tensor.file += files;
+      impl->tensors.push_back(std::move(tensor));
+    }
+    impl->files.insert(impl->files.end(), parts[k].files().begin(), parts[k].files().end());
+  }
+  if (!parts.empty()) impl->metadata.assign(parts[0].metadata().begin(), parts[0].metadata().end());
+  impl->check_names();
+  return Checkpoint(std::move(impl));
+}
+
 std::span<const CheckpointTensor> Checkpoint::tensors() const { return impl_->tensors; }
 std::span<const CheckpointFile> Checkpoint::files() const { return impl_->files; }
 std::span<const MetadataEntry> Checkpoint::metadata() const { return impl_->metadata; }
@@ -263,6 +283,11 @@ std::size_t Checkpoint::find(std::string_view tensor_name) const {
 
 Contents Checkpoint::contents(std::size_t number, const GoOn& go_on) const {
   const CheckpointTensor& tensor = impl_->tensors.at(number);
+  if (!impl_->parts.empty()) {
+    const auto part = std::ranges::upper_bound(impl_->first, number) - impl_->first.begin() - 1;
+    const auto k = static_cast<std::size_t>(part);
+    return impl_->parts[k].contents(number - impl_->first[k], go_on);
+  }
   if (const auto& problem = impl_->files[tensor.file].problem) throw Error(*problem);  // it names the file
   return about(impl_->files[tensor.file].path, [&]() -> Contents {
     if (tensor.problem) throw Error(*tensor.problem);

@@ -47,6 +47,10 @@ class Checkpoint {
   /// with one file of such a kind. Errors: io, corrupt, unsupported, limit; each names the file.
   static Checkpoint open(const std::filesystem::path& path, const FileLimits& limits = {});
 
+  /// The tensors of several checkpoints as one, in which tensor NAME of number k is called "k/NAME". Metadata is that
+  /// of the first. Cost: in proportion to the tensors; nothing is opened again.
+  static Checkpoint join(std::span<const Checkpoint> parts);
+
   std::span<const CheckpointTensor> tensors() const;
   std::span<const CheckpointFile> files() const;
   /// Of all files, in their order; a key that several have is there once, with the first file's value. .safetensors'

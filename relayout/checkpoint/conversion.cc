@@ -108,6 +108,7 @@ class Planner {
       return;
     }
     const Rule& rule = rules_.rules[*r];
+    if (rule.shard) fail(i, *r, "shard says how ranks are cut, which reshard does and a conversion does not");
     if (rule.merge) {
       merges_[{*r, rule.rename->with(captures_)}].push_back({i, pattern_});
       return;

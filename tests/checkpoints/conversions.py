@@ -255,6 +255,40 @@ def contradictions(folder):
         assert not (folder / "x.safetensors").exists(), rule
 
 
+def ranks(folder):
+    """Tensor-parallel ranks merged and cut anew, with q, k and v in one tensor too."""
+    rng = random.Random(6)
+    for case in range(60 if SLOW else 12):
+        counts = [rng.choice([1, 2, 4]) for _ in range(2)]
+        parts = [4 * rng.randint(1, 3) for _ in range(3)]
+        arrays = numpy.random.default_rng(case)
+        whole = {"q.weight": arrays.random((8, 6), "f4"), "o.weight": arrays.random((6, 8), "f4"),
+                 "qkv.weight": arrays.random((sum(parts), 5), "f4"), "norm": arrays.random(6, "f4")}
+
+        def rank(k, count):
+            qkv = numpy.split(whole["qkv.weight"], numpy.cumsum(parts)[:2])
+            return {"q.weight": numpy.split(whole["q.weight"], count)[k],
+                    "o.weight": numpy.split(whole["o.weight"], count, 1)[k],
+                    "qkv.weight": numpy.concatenate([numpy.split(part, count)[k] for part in qkv]),
+                    "norm": whole["norm"]}
+        (folder / "r.toml").write_text('[[rule]]\nmatch = "q.weight"\nshard = { dim = 0 }\n'
+                                       '[[rule]]\nmatch = "qkv.weight"\nshard = { dim = 0, parts = %s }\n' % parts)
+        for k in range(counts[0]):
+            save(folder / ("a-%d.safetensors" % k), rank(k, counts[0]))
+        command = ("reshard", "a-{i}.safetensors", "b-{i}.safetensors", "--from", counts[0], "--to", counts[1], "-f",
+                   "--rules", "r.toml")
+        run(*command, "--map", "o.weight: shard 1", "--verify", folder=folder)
+        for k in range(counts[1]):
+            expect(load(folder / ("b-%d.safetensors" % k)), rank(k, counts[1]))
+        if counts[0] > 1:
+            said = run(*command, folder=folder, code=3)
+            assert 'tensor "o.weight": no rule says along which dim it is cut' in said, said
+    said = run("reshard", "b-0.safetensors", "x-{i}.safetensors", "--to", 5, "--map", "q.weight: shard 0",
+               folder=folder, code=3)
+    assert "is not 5 equal parts" in said and not (folder / "x-0.safetensors").exists(), said
+    run("reshard", "b-0.safetensors", "x.safetensors", "--to", 2, folder=folder, code=2)
+
+
 def killed(folder):
     """A run that is killed at any moment leaves no file or the whole one, and the next run goes on."""
     rng = numpy.random.default_rng(3)
@@ -306,7 +340,7 @@ def bounded_memory(folder):
 
 
 def main():
-    for test in (bounded_memory, random_rules, equal_dims, contradictions, killed):
+    for test in (bounded_memory, random_rules, equal_dims, contradictions, ranks, killed):
         with tempfile.TemporaryDirectory(prefix="relayout-conversions-") as folder:
             test(pathlib.Path(folder))
 

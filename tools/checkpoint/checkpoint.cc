@@ -10,7 +10,8 @@ std::vector<Verb> add_checkpoint(CommandLine& line) {
                  "A checkpoint is a .safetensors, .gguf, .npz or PyTorch file, an index of several\n"
                  "(model.safetensors.index.json), or a folder of one model. Nothing in a file is run.\n"
                  "relayout help checkpoint VERB shows examples.");
-  return {add_checkpoint_list(line), add_checkpoint_convert(line), add_checkpoint_compare(line)};
+  return {add_checkpoint_list(line), add_checkpoint_convert(line), add_checkpoint_compare(line),
+          add_checkpoint_reshard(line)};
 }
 
 checkpoint::Checkpoint open_checkpoint(const std::string& path) {

@@ -152,6 +152,7 @@ Rule inverse_of(const Rule& rule) {
     out.from_type = rule.type;
     out.type = rule.from_type;
   }
+  out.shard = rule.shard;
   if (rule.permute) out.permute = inverse_of(*rule.permute);
   if (rule.split) {
     add_inverse_of_split(out, rule);

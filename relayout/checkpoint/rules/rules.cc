@@ -2,6 +2,7 @@
 #include "relayout/checkpoint/rules/rules.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
@@ -88,6 +89,11 @@ std::string toml_of(const Rule& rule) {
     if (!rule.split->sizes.empty()) text += ", sizes = " + list_of(rule.split->sizes);
     line("split", text + (rule.split->stack ? ", stack = true }" : " }"));
   }
+  if (rule.shard) {
+    std::string text = "{ dim = " + std::to_string(rule.shard->dim);
+    if (!rule.shard->parts.empty()) text += ", parts = " + list_of(rule.shard->parts);
+    line("shard", text + " }");
+  }
   if (rule.merge) {
     std::string text = "{ dim = " + std::to_string(rule.merge->dim);
     if (!rule.merge->sizes.empty()) text += ", sizes = " + list_of(rule.merge->sizes);
@@ -119,6 +125,7 @@ void check_rule(const Rule& rule) {
   if (rule.match.size() > 1 && !rule.merge) fail_rule(rule, "several patterns go with merge alone");
   if (rule.from.has_value() != rule.to.has_value()) fail_rule(rule, "a layout has two sides: \"oihw -> ohwi\"");
   const bool does = rule.from || rule.type || rule.rename || rule.permute || rule.split || rule.merge;
+  if (rule.shard && (does || rule.skip)) fail_rule(rule, "a rule with shard has nothing else");
   if (rule.skip && does) fail_rule(rule, "what is skipped has nothing else");
   if (rule.split && rule.merge) fail_rule(rule, "split and merge are two rules");
   if (rule.permute) check_permutation(rule, *rule.permute);
@@ -150,7 +157,12 @@ Rule Rules::from_line(std::string_view text) {
   out.match.push_back(NamePattern::parse(trimmed(text.substr(0, colon))));
   const std::string does = trimmed(text.substr(colon + 1));
   const std::size_t arrow = does.find("->");
-  if (does == "skip") {
+  if (does.starts_with("shard ")) {
+    int dim = 0;
+    const auto [end, error] = std::from_chars(does.data() + 6, does.data() + does.size(), dim);
+    if (error != std::errc() || end != does.data() + does.size()) fail_rule(out, "shard has the number of a dim");
+    out.shard = RankCut{.dim = dim};
+  } else if (does == "skip") {
     out.skip = true;
   } else if (arrow != does.npos) {
     const std::string left = trimmed(does.substr(0, arrow)), right = trimmed(does.substr(arrow + 2));

@@ -62,6 +62,14 @@ struct Merge {
       sizes;  // where given: the extents that the parts must have; what an inverse needs where they differ
 };
 
+/// The dim along which each rank of a tensor-parallel model has a part of a tensor (reshard.h). Where the tensor was
+/// put together from others before it was cut, as q, k and v are in one, `parts` are their whole extents, each of which
+/// was cut.
+struct RankCut {
+  int dim = 0;
+  std::vector<int64_t> parts;
+};
+
 struct Rule {
   std::vector<NamePattern> match;  // several only with `merge`
   /// Where given, the rule counts only for arrays of so many dims, as names alone do not tell kernels of convolutions
@@ -74,7 +82,8 @@ struct Rule {
   std::optional<Permutation> permute;
   std::optional<Split> split;
   std::optional<Merge> merge;
-  std::string where;  // "rules.toml, line 12", for messages
+  std::optional<RankCut> shard;  // alone: only reshard has such rules
+  std::string where;           // "rules.toml, line 12", for messages
 };
 
 /// What becomes of tensors that no rule matches.

@@ -133,7 +133,7 @@ Merge merge_of(const RuleReader& in) {
 }
 
 Rule rule_of(const RuleReader& in) {
-  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge"});
+  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge", "shard"});
   Rule out{.skip = in.flag("skip"), .where = in.where()};
   for (const std::string& pattern : in.texts("match")) out.match.push_back(NamePattern::parse(pattern));
   if (const auto rank = in.number("rank")) {
@@ -155,6 +155,10 @@ Rule rule_of(const RuleReader& in) {
   if (const auto table = in.table("permute")) out.permute = permutation_of(*table);
   if (const auto table = in.table("split")) out.split = split_of(*table);
   if (const auto table = in.table("merge")) out.merge = merge_of(*table);
+  if (const auto table = in.table("shard")) {
+    table->only({"dim", "parts"});
+    out.shard = RankCut{.dim = table->dim(), .parts = table->numbers("parts")};
+  }
   return out;
 }
 
