@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "relayout/checkpoint/assembly.h"
+#include "relayout/checkpoint/merge_parts.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 
@@ -57,11 +58,6 @@ class Planner {
   }
 
  private:
-  /// A tensor among those that become one.
-  struct Part {
-    std::size_t source, pattern;
-  };
-
   static std::size_t first_source(const Target& target) {
     std::size_t out = target.pieces.empty() ? 0 : target.pieces[0].source;
     for (const Piece& piece : target.pieces) out = std::min(out, piece.source);
@@ -110,7 +106,7 @@ class Planner {
     const Rule& rule = rules_.rules[*r];
     if (rule.shard) fail(i, *r, "shard says how ranks are cut, which reshard does and a conversion does not");
     if (rule.merge) {
-      merges_[{*r, rule.rename->with(captures_)}].push_back({i, pattern_});
+      merges_[{*r, rule.rename->with(captures_)}].push_back({i, pattern_, merge_number(rule, pattern_, captures_)});
       return;
     }
     convert(i, *r);
@@ -170,8 +166,9 @@ class Planner {
         if (out.assumed && options_.strict) fail(i, r, "its layout is not recorded, and --strict asks for a record");
         out.assembly = whole(
             i, rule.from->physical_shape(dims) ? rule.from->bind_physical(dims, t.strides) : rule.from->bind(dims));
-      } else if (t.layout && t.layout->physical_shape(*t.dims)) {
-        out.assembly = whole(i, t.layout->bind_physical(*t.dims, t.strides));
+      } else if (t.layout) {
+        out.assembly = whole(i, t.layout->physical_shape(*t.dims) ? t.layout->bind_physical(*t.dims, t.strides)
+                                                                  : t.layout->bind(*t.dims));
       } else {
         out.assembly = whole(i, t.memory());
       }
@@ -301,22 +298,19 @@ class Planner {
     }
   }
 
-  void merge(std::size_t r, const std::string& made, std::vector<Part> parts) {
+  void merge(std::size_t r, const std::string& made, std::vector<MergePart> parts) {
     const Rule& rule = rules_.rules[r];
     const Merge& merge = *rule.merge;
-    std::ranges::stable_sort(parts, [&](const Part& a, const Part& b) {
+    std::ranges::stable_sort(parts, [&](const MergePart& a, const MergePart& b) {
       if (a.pattern != b.pattern) return a.pattern < b.pattern;
       return names_in_order(tensor(a.source).name, tensor(b.source).name);
     });
     const std::size_t first = parts[0].source;
-    for (std::size_t p = 0; p < rule.match.size(); ++p)
-      if (std::ranges::none_of(parts, [&](const Part& part) { return part.pattern == p; }))
-        fail(first, r,
-             "no tensor matches \"" + escaped(rule.match[p].text()) + "\", whose part \"" + escaped(made, 200) +
-                 "\" needs");
+    if (const std::string missing = missing_part(rule, parts); !missing.empty())
+      fail(first, r, missing + ", whose part \"" + escaped(made, 200) + "\" needs");
     std::vector<Assembly> seen;
     bool assumed = false;
-    for (const Part& part : parts) {
+    for (const MergePart& part : parts) {
       check_type(part.source, r);
       if (tensor(part.source).dtype != tensor(first).dtype)
         fail(part.source, r,
@@ -363,7 +357,7 @@ class Planner {
   const Rules& rules_;
   const ConversionOptions& options_;
   Conversion out_;
-  std::map<std::pair<std::size_t, std::string>, std::vector<Part>> merges_;
+  std::map<std::pair<std::size_t, std::string>, std::vector<MergePart>> merges_;
   // Of the last rule_of().
   std::size_t pattern_ = 0;
   Captures captures_;

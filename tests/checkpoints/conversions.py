@@ -231,7 +231,8 @@ def contradictions(folder):
     """Each is found before anything is written, and named."""
     rng = numpy.random.default_rng(2)
     save(folder / "a.safetensors", {"a.0.w": rng.random((4, 6), "f4"), "a.1.w": rng.random((4, 5), "f4"),
-                                    "b": rng.random((6, 6), "f4")})
+                                    "b": rng.random((6, 6), "f4"), "n.0.w": rng.random(3, "f4"),
+                                    "n.2.w": rng.random(3, "f4")})
     for rule, said in (
             ('match = "b"\nlayout = "abc -> acb"', 'tensor "b"'),
             ('match = "b"\nsplit = { dim = 0, into = ["x", "y"], sizes = [2, 3] }', "do not add up to extent 6"),
@@ -240,6 +241,7 @@ def contradictions(folder):
             ('match = "b"\nrename = "a.0.w"', 'both become "a.0.w"'),
             ('match = "a.#.w"\nrename = "a"\nmerge = { dim = 0 }', "cannot follow each other along dim 0"),
             ('match = ["b", "c"]\nrename = "a"\nmerge = { dim = 0 }', 'no tensor matches "c"'),
+            ('match = "n.#.w"\nrename = "n"\nmerge = { dim = 0 }', 'no tensor of number 1 matches "n.#.w"'),
             ('match = "b"\ntype = "f16 -> bf16"', "it is f32, and the rule converts f16 to bf16"),
             ('match = "b"\npermute = { dim = 0, view = [4, -1], order = [1, 0] }', "of extent 6 is no array of [4,-1]"),
             ('match = "b"\npermute = { dim = 2, blocks = [1, 0] }', "there is no dim 2 among 2"),
