@@ -203,7 +203,9 @@ TEST(Pytorch, WritesWhatItReads) {
     EXPECT_EQ(again.name, specs[i].name);
     EXPECT_EQ(again.shape, specs[i].shape);
     EXPECT_EQ(again.type_name, specs[i].type_name);
-    if (again.type_name.empty()) EXPECT_EQ(again.dtype, specs[i].dtype);
+    if (again.type_name.empty()) {
+      EXPECT_EQ(again.dtype, specs[i].dtype);
+    }
     EXPECT_EQ(text_of(model.contents(i).bytes),
               std::string(static_cast<std::size_t>(model.tensors()[i].byte_size), specs[i].name[0]));
   }
