@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "relayout/checkpoint/assembly.h"
+#include "relayout/checkpoint/history.h"
 #include "relayout/checkpoint/merge_parts.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
@@ -32,28 +33,20 @@ bool has_elements(const CheckpointTensor& tensor) {
 class Planner {
  public:
   Planner(const Checkpoint& model, const Rules& rules, const ConversionOptions& options)
-      : model_(model), rules_(rules), options_(options) {}
+      : model_(model), rules_(rules), options_(options), history_(model) {}
 
   Conversion plan() {
-    const MetadataValue* before = model_.find_metadata(kRulesKey);
-    out_.done_before = before && before->type() == ValueType::text && before->text() == rules_.toml();
     std::vector<bool> used(rules_.rules.size());
-    for (std::size_t i = 0; i < model_.tensors().size(); ++i) {
-      const std::optional<std::size_t> rule = out_.done_before ? std::nullopt : rule_of(i, used);
-      take(i, rule);
-    }
+    for (std::size_t i = 0; i < model_.tensors().size(); ++i) take(i, rule_of(i, used));
     for (auto& [key, parts] : merges_) merge(key.first, key.second, parts);
-    for (std::size_t r = 0; r < used.size() && !out_.done_before; ++r)
+    for (std::size_t r = 0; r < used.size(); ++r)
       if (!used[r]) out_.idle.push_back(r);
     if (options_.strict && !out_.idle.empty())
       throw Error(ErrorCode::invalid_argument, rules_.rules[out_.idle[0]].where + ": no tensor matches it", "rule",
                   rules_.rules[out_.idle[0]].where);
     std::ranges::stable_sort(out_.targets, {}, [](const Target& t) { return first_source(t); });
     check_names();
-    for (const MetadataEntry& entry : model_.metadata())
-      if (entry.key != kRulesKey || !options_.record) out_.metadata.push_back(entry);
-    if (options_.record && !rules_.rules.empty())
-      out_.metadata.push_back({std::string(kRulesKey), MetadataValue::of(rules_.toml())});
+    record_rules();
     return std::move(out_);
   }
 
@@ -85,7 +78,7 @@ class Planner {
         return r;
       }
     }
-    if (rules_.unmatched == Unmatched::error && !out_.done_before)
+    if (rules_.unmatched == Unmatched::error)
       throw Error(ErrorCode::invalid_argument,
                   "tensor \"" + escaped(tensor(i).name, 200) + "\": no rule matches it, and unmatched = \"error\"",
                   "tensor", escaped(tensor(i).name, 200));
@@ -93,7 +86,7 @@ class Planner {
   }
 
   void take(std::size_t i, std::optional<std::size_t> r) {
-    const bool skipped = r ? rules_.rules[*r].skip : rules_.unmatched == Unmatched::skip && !out_.done_before;
+    const bool skipped = r ? rules_.rules[*r].skip : rules_.unmatched == Unmatched::skip;
     if (skipped) {
       out_.skipped.push_back(i);
       return;
@@ -104,6 +97,11 @@ class Planner {
       return;
     }
     const Rule& rule = rules_.rules[*r];
+    if ((rule.permute || rule.split || rule.merge || rule.rename) && history_.applied(rule)) {
+      if (std::ranges::find(out_.applied_before, *r) == out_.applied_before.end()) out_.applied_before.push_back(*r);
+      leave(i, *r);
+      return;
+    }
     if (rule.shard) fail(i, *r, "shard says how ranks are cut, which reshard does and a conversion does not");
     if (rule.merge) {
       merges_[{*r, rule.rename->with(captures_)}].push_back({i, pattern_, merge_number(rule, pattern_, captures_)});
@@ -133,6 +131,26 @@ class Planner {
     target.src_type = target.memory.dtype;
     if (elements && !tensor(i).row_major() && !target.spec.layout) target.spec.notes.strides = tensor(i).strides;
     out_.targets.push_back(std::move(target));
+  }
+
+  /// The tensor as it is, as its rule was applied before.
+  void leave(std::size_t i, std::size_t r) {
+    copy(i);
+    out_.targets.back().rule = r;
+    out_.targets.back().state = TargetState::already;
+  }
+
+  /// The metadata, with the rules that did something behind those of before.
+  void record_rules() {
+    std::vector<bool> did(rules_.rules.size());
+    for (const Target& target : out_.targets)
+      if (target.rule && target.state == TargetState::converted) did[*target.rule] = true;
+    for (std::size_t r = 0; r < did.size() && options_.record; ++r)
+      if (did[r]) history_.add(rules_.rules[r]);
+    for (const MetadataEntry& entry : model_.metadata())
+      if (entry.key != kRulesKey) out_.metadata.push_back(entry);
+    if (std::string text = history_.text(); !text.empty())
+      out_.metadata.push_back({std::string(kRulesKey), MetadataValue::of(std::move(text))});
   }
 
   /// Whether the record of a tensor says that a rule was applied to it; an error where it says neither.
@@ -172,7 +190,12 @@ class Planner {
       } else {
         out.assembly = whole(i, t.memory());
       }
-      if (rule.permute) out.assembly = permuted(out.assembly, *rule.permute);
+      if (rule.permute) {
+        if (!history_.undoes(rule)) out.assumed = true;
+        if (out.assumed && options_.strict)
+          fail(i, r, "the order of its indices is not recorded, and --strict asks for a record");
+        out.assembly = permuted(out.assembly, *rule.permute);
+      }
     } catch (const Error& error) {
       if (error.message().starts_with("tensor ")) throw;
       fail(i, r, error.message(), error.code());
@@ -181,12 +204,15 @@ class Planner {
   }
 
   /// Whether the rule changes more than a name. Then the elements must be of a known type.
-  bool changes(const Rule& rule) const { return rule.from || rule.type || rule.permute || rule.split || rule.merge; }
+  bool changes(std::size_t i, const Rule& rule) const {
+    const bool retyped = rule.type && tensor(i).dtype != rule.type;
+    return rule.from || retyped || rule.permute || rule.split || rule.merge;
+  }
 
   void check_type(std::size_t i, std::size_t r) const {
     const Rule& rule = rules_.rules[r];
     const CheckpointTensor& t = tensor(i);
-    if (!changes(rule)) return;
+    if (!changes(i, rule)) return;
     if (!has_elements(t))
       fail(i, r,
            t.byte_swapped            ? "its elements are big-endian"
@@ -221,14 +247,14 @@ class Planner {
     }
     if (!options_.record && rule.to) target.spec.layout.reset(), target.spec.dims.reset(), target.spec.notes = {};
     target.pieces = assembly.pieces;
-    const bool same = target.spec.name == t.name && target.spec.dtype == t.dtype && !changes(rule);
+    const bool same = target.spec.name == t.name && target.spec.dtype == t.dtype && !changes(source, rule);
     target.state = same ? TargetState::copied : TargetState::converted;
     out_.targets.push_back(std::move(target));
   }
 
   void convert(std::size_t i, std::size_t r) {
     const Rule& rule = rules_.rules[r];
-    if (!changes(rule) && !has_elements(tensor(i))) {
+    if (!changes(i, rule) && !has_elements(tensor(i))) {
       copy(i);
       out_.targets.back().rule = r;
       if (rule.rename) rename(out_.targets.back(), rule.rename->with(captures_));
@@ -237,16 +263,14 @@ class Planner {
     check_type(i, r);
     const Seen seen = see(i, r);
     if (seen.already) {
-      copy(i);
-      out_.targets.back().rule = r;
-      out_.targets.back().state = TargetState::already;
+      leave(i, r);
       return;
     }
     if (rule.split) {
       split(i, r, seen);
       return;
     }
-    const bool plain_rename = !changes(rule);
+    const bool plain_rename = !changes(i, rule);
     if (plain_rename) {
       copy(i);
       out_.targets.back().rule = r;
@@ -307,7 +331,7 @@ class Planner {
     });
     const std::size_t first = parts[0].source;
     if (const std::string missing = missing_part(rule, parts); !missing.empty())
-      fail(first, r, missing + ", whose part \"" + escaped(made, 200) + "\" needs");
+      fail(first, r, "\"" + escaped(made, 200) + "\": " + missing);
     std::vector<Assembly> seen;
     bool assumed = false;
     for (const MergePart& part : parts) {
@@ -356,6 +380,7 @@ class Planner {
   const Checkpoint& model_;
   const Rules& rules_;
   const ConversionOptions& options_;
+  RuleHistory history_;
   Conversion out_;
   std::map<std::pair<std::size_t, std::string>, std::vector<MergePart>> merges_;
   // Of the last rule_of().
@@ -364,14 +389,6 @@ class Planner {
 };
 
 }  // namespace
-
-std::string_view name(TargetState state) {
-  return state == TargetState::copied ? "copied" : state == TargetState::converted ? "converted" : "already";
-}
-
-std::size_t Conversion::count(TargetState state) const {
-  return static_cast<std::size_t>(std::ranges::count(targets, state, &Target::state));
-}
 
 Conversion plan_conversion(const Checkpoint& model, const Rules& rules, const ConversionOptions& options) {
   return Planner(model, rules, options).plan();

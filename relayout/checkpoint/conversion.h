@@ -9,7 +9,8 @@
 //
 // The layout of every tensor is recorded in the new file. A tensor that is recorded as what a rule makes of it is left
 // as it is; one that is recorded as neither side of the rule is an error. So a second run changes nothing. The rules
-// are recorded too, under the metadata's key "relayout.rules", as names and orders of indices have no record a tensor.
+// that were applied are recorded too, under the metadata's key "relayout.rules", as names and orders of indices have no
+// record a tensor.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,6 @@
 #include "relayout/core/layout.h"
 
 namespace relayout::checkpoint {
-
-inline constexpr std::string_view kRulesKey = "relayout.rules";
 
 enum class TargetState : uint8_t {
   copied,     // no rule, or none that does anything to it
@@ -40,7 +39,7 @@ struct Target {
   std::vector<Piece> pieces;
   TargetState state = TargetState::copied;
   std::optional<std::size_t> rule;  // of Rules::rules
-  /// Whether a source had no record, so that the rule's word was taken for its layout.
+  /// Whether a source had no record, so that the rule's word was taken for its layout or the order of its indices.
   bool assumed = false;
   /// The type of the elements of all pieces: that of the sources.
   DType src_type = DType::u8;
@@ -51,8 +50,8 @@ struct Conversion {
   std::vector<std::size_t> skipped;  // tensors that have no target
   std::vector<std::size_t> idle;     // rules that matched nothing
   std::vector<MetadataEntry> metadata;
-  /// Whether the file says that it was made by these very rules, so that all is left as it is.
-  bool done_before = false;
+  /// Rules that change names or orders and that the file says were applied, so that what they match is left as it is.
+  std::vector<std::size_t> applied_before;
   /// How many targets are in a state.
   std::size_t count(TargetState state) const;
 };

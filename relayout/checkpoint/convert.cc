@@ -35,7 +35,7 @@ std::string job_of(const Checkpoint& model, const Conversion& conversion) {
            std::to_string(time.time_since_epoch().count()) + "\n";
   }
   for (const MetadataEntry& entry : conversion.metadata)
-    if (entry.key == kRulesKey) out += entry.value.text();
+    if (entry.key == kRulesKey && entry.value.type() == ValueType::text) out += entry.value.text();
   constexpr std::size_t kMost = 60 << 10;
   if (out.size() > kMost) out = out.substr(0, kMost) + std::to_string(std::hash<std::string>()(out));
   return out;
@@ -110,6 +110,12 @@ std::string difference_of(const Target& target, const CheckpointTensor& other) {
 
 Converted convert(const Checkpoint& model, const Conversion& conversion, const std::filesystem::path& path,
                   const ConvertOptions& options) {
+  std::error_code ignored;
+  if (const auto folder = path.parent_path(); !folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error(ErrorCode::io,
+                "convert: \"" + escaped(path.native(), 200) + "\": there is no folder \"" +
+                    escaped(folder.native(), 200) + "\"",
+                "path", escaped(path.native(), 200));
   const PartOptions parts = part_options(options);
   WriteOptions write{.overwrite = options.overwrite, .shard_bytes = options.shard_bytes};
   write.job = job_of(model, conversion);

@@ -28,7 +28,11 @@ std::string missing_part(const Rule& rule, std::span<const MergePart> parts) {
       return "no tensor matches \"" + escaped(rule.match[p].text()) + "\"";
   for (std::size_t k = 1; k < parts.size(); ++k) {
     const MergePart &before = parts[k - 1], &part = parts[k];
-    if (part.pattern != before.pattern || !part.number || !before.number || part.number->size() > kMostDigits) continue;
+    if (part.pattern != before.pattern) continue;
+    if (!part.number || !before.number)
+      return "several tensors match \"" + escaped(rule.match[part.pattern].text()) +
+             "\", and no number, #, that the new name lacks says in which order they stand";
+    if (part.number->size() > kMostDigits) continue;
     const int64_t next = std::stoll(*before.number) + 1;
     if (std::stoll(*part.number) > next)
       return "no tensor of number " + std::to_string(next) + " matches \"" + escaped(rule.match[part.pattern].text()) +

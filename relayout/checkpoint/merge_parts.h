@@ -18,7 +18,8 @@ struct MergePart {
 /// MergePart::number of a name whose pattern captured these texts.
 std::optional<std::string> merge_number(const Rule& rule, std::size_t pattern, const Captures& captures);
 
-/// What is missing of parts in their order: a pattern without a tensor, or a number between two others. "": nothing.
+/// What is wrong with parts in their order: a pattern without a tensor, tensors whose order nothing says, a number
+/// between two others that none has. "": nothing.
 std::string missing_part(const Rule& rule, std::span<const MergePart> parts);
 
 }  // namespace relayout::checkpoint

@@ -1,4 +1,4 @@
-// What a user should know of a conversion.
+// What a user should know of a conversion: its states, how many there are, and its notes.
 #include <algorithm>
 
 #include "relayout/checkpoint/conversion.h"
@@ -16,10 +16,29 @@ std::string some_names(const std::vector<std::string>& names) {
   return names.size() > kNamed ? out + " and " + std::to_string(names.size() - kNamed) + " more" : out;
 }
 
+/// Why a rule was applied to nothing.
+std::string why_idle(const Checkpoint& model, const Rule& rule) {
+  std::string patterns;
+  for (const NamePattern& pattern : rule.match) {
+    patterns += (patterns.empty() ? "\"" : ", \"") + escaped(pattern.text(), 100) + "\"";
+    for (const CheckpointTensor& tensor : model.tensors())
+      if (pattern.match(tensor.name) && (!rule.rank || *rule.rank == tensor.shape.size()))
+        return "rules before it take all that " + patterns + " matches";
+  }
+  return "no tensor matches " + patterns;
+}
+
 }  // namespace
 
+std::string_view name(TargetState state) {
+  return state == TargetState::copied ? "copied" : state == TargetState::converted ? "converted" : "already";
+}
+
+std::size_t Conversion::count(TargetState state) const {
+  return static_cast<std::size_t>(std::ranges::count(targets, state, &Target::state));
+}
+
 std::vector<std::string> notes_of(const Checkpoint& model, const Rules& rules, const Conversion& conversion) {
-  if (conversion.done_before) return {"the checkpoint says that it was made by these rules, so all is left as it is"};
   std::vector<std::string> out, assumed, unmatched, skipped;
   for (const Target& target : conversion.targets) {
     if (target.assumed) assumed.push_back(target.spec.name);
@@ -29,8 +48,13 @@ std::vector<std::string> notes_of(const Checkpoint& model, const Rules& rules, c
   const auto add = [&](const std::vector<std::string>& names, const std::string& what) {
     if (!names.empty()) out.push_back(what + ": " + some_names(names));
   };
-  add(assumed, "taken for what the rules say, as no layout is recorded");
-  for (const std::size_t r : conversion.idle) out.push_back(rules.rules[r].where + ": no tensor matches it");
+  add(assumed, "taken for what the rules say, as nothing is recorded of it");
+  for (const std::size_t r : conversion.applied_before)
+    out.push_back(rules.rules[r].where +
+                  ": the checkpoint records that it was applied, so what it matches is left as it is");
+  for (const std::size_t r : conversion.idle)
+    out.push_back(rules.rules[r].where + ": " + why_idle(model, rules.rules[r]));
+  if (rules.rules.empty()) out.emplace_back("there are no rules");
   if (!rules.rules.empty()) add(unmatched, "copied as it is, as no rule matches");
   add(skipped, "left out");
   return out;

@@ -210,6 +210,19 @@ def equal_dims(folder):
     save(folder / "a.safetensors", old)
     run("convert", "a.safetensors", "b.safetensors", *rule, folder=folder)
     expect(load(folder / "b.safetensors"), new)
+    # An order is not changed twice, whatever other rules came in between, and not undone where it was not changed.
+    save(folder / "p.safetensors", {"p": numpy.arange(8, dtype="f4")})
+    (folder / "p.toml").write_text('[[rule]]\nmatch = "p"\n'
+                                   "permute = { dim = 0, view = [2, 2, 2], order = [0, 2, 1] }\n")
+    run("convert", "p.safetensors", "p1.safetensors", "--rules", "p.toml", folder=folder)
+    run("convert", "p1.safetensors", "p2.safetensors", "--map", "*: f64", folder=folder)
+    said = run("convert", "p2.safetensors", "p3.safetensors", "--rules", "p.toml", "--map", "zz: skip", folder=folder)
+    assert "records that it was applied" in said, said
+    expect(load(folder / "p3.safetensors"), {"p": numpy.array([0, 2, 1, 3, 4, 6, 5, 7], "f8")})
+    run("convert", "p3.safetensors", "p4.safetensors", "--rules", "p.toml", "--invert", "--strict", folder=folder)
+    run("convert", "p4.safetensors", "p5.safetensors", "--rules", "p.toml", folder=folder)
+    expect(load(folder / "p5.safetensors"), load(folder / "p3.safetensors"))
+    run("convert", "p.safetensors", "x.safetensors", "--rules", "p.toml", "--invert", "--strict", folder=folder, code=3)
     # Only one of the tensors, then all: the first is left as it is, as its record says that it is done.
     run("convert", "a.safetensors", "part.safetensors", "--map", "b.weight: oihw -> ohwi", folder=folder)
     said = run("convert", "part.safetensors", "whole.safetensors", *rule, folder=folder)
@@ -242,6 +255,7 @@ def contradictions(folder):
             ('match = "a.#.w"\nrename = "a"\nmerge = { dim = 0 }', "cannot follow each other along dim 0"),
             ('match = ["b", "c"]\nrename = "a"\nmerge = { dim = 0 }', 'no tensor matches "c"'),
             ('match = "n.#.w"\nrename = "n"\nmerge = { dim = 0 }', 'no tensor of number 1 matches "n.#.w"'),
+            ('match = "*.w"\nrename = "n"\nmerge = { dim = 0 }', "says in which order they stand"),
             ('match = "b"\ntype = "f16 -> bf16"', "it is f32, and the rule converts f16 to bf16"),
             ('match = "b"\npermute = { dim = 0, view = [4, -1], order = [1, 0] }', "of extent 6 is no array of [4,-1]"),
             ('match = "b"\npermute = { dim = 2, blocks = [1, 0] }', "there is no dim 2 among 2"),

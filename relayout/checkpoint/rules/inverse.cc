@@ -135,8 +135,10 @@ void add_inverse_of_merge(Rule& out, const Rule& rule) {
   }
 }
 
+}  // namespace
+
 Rule inverse_of(const Rule& rule) {
-  Rule out{.where = "the inverse of " + rule.where};
+  Rule out{.inverted = !rule.inverted, .where = "the inverse of " + rule.where};
   if (rule.skip) fail_invert(rule, "what it skips is lost");
   if (rule.rank && (rule.split || rule.merge))
     fail_invert(rule, "a rule of one rank that splits or merges; write the way back by hand");
@@ -179,10 +181,8 @@ Rule inverse_of(const Rule& rule) {
   return out;
 }
 
-}  // namespace
-
 Rules Rules::inverse() const {
-  Rules out{.unmatched = unmatched, .inverted = !inverted};
+  Rules out{.unmatched = unmatched};
   for (const Rule& rule : rules) out.rules.push_back(inverse_of(rule));
   return out;
 }

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::checkpoint {
 
 struct KnownRules {

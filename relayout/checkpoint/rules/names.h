@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::checkpoint {
 
 using Captures = std::vector<std::string>;

@@ -72,6 +72,27 @@ std::string toml_of(const Permutation& permutation) {
   return dim + ", view = " + list_of(permutation.view) + ", order = " + list_of(permutation.order) + " }";
 }
 
+/// NumPy's names are types, too.
+std::optional<DType> type_named(const std::string& text) {
+  try {
+    return parse_dtype(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// What stands on both sides of an arrow: two types or two layouts.
+void set_arrow(Rule& rule, const std::string& left, const std::string& right) {
+  rule.from_type = type_named(left);
+  rule.type = type_named(right);
+  if (rule.from_type && rule.type) return;
+  if (rule.from_type || rule.type) fail_rule(rule, "a type on one side of the arrow and a layout on the other");
+  rule.from = Format::parse(left);
+  rule.to = Format::parse(right);
+}
+
+}  // namespace
+
 std::string toml_of(const Rule& rule) {
   std::string out = "[[rule]]\n";
   const auto line = [&](const char* key, const std::string& value) { out += std::string(key) + " = " + value + "\n"; };
@@ -94,6 +115,7 @@ std::string toml_of(const Rule& rule) {
     if (!rule.shard->parts.empty()) text += ", parts = " + list_of(rule.shard->parts);
     line("shard", text + " }");
   }
+  if (rule.inverted) line("inverted", "true");
   if (rule.merge) {
     std::string text = "{ dim = " + std::to_string(rule.merge->dim);
     if (!rule.merge->sizes.empty()) text += ", sizes = " + list_of(rule.merge->sizes);
@@ -101,24 +123,6 @@ std::string toml_of(const Rule& rule) {
   }
   return out;
 }
-
-std::optional<DType> type_named(const std::string& text) {
-  for (const DType type : all_dtypes())
-    if (name(type) == text) return type;
-  return std::nullopt;
-}
-
-/// What stands on both sides of an arrow: two types or two layouts.
-void set_arrow(Rule& rule, const std::string& left, const std::string& right) {
-  rule.from_type = type_named(left);
-  rule.type = type_named(right);
-  if (rule.from_type && rule.type) return;
-  if (rule.from_type || rule.type) fail_rule(rule, "a type on one side of the arrow and a layout on the other");
-  rule.from = Format::parse(left);
-  rule.to = Format::parse(right);
-}
-
-}  // namespace
 
 void check_rule(const Rule& rule) {
   if (rule.match.empty()) fail_rule(rule, "it has no match");
@@ -146,7 +150,9 @@ void check_rule(const Rule& rule) {
     for (const NameTemplate& name : rule.split->into) check_names(name, rule.split->into.size() == 1);
 }
 
-Rule Rules::from_line(std::string_view text) {
+namespace {
+
+Rule rule_of_line(std::string_view text) {
   const std::size_t colon = text.find(": ");
   if (colon == text.npos)
     throw Error(
@@ -169,6 +175,10 @@ Rule Rules::from_line(std::string_view text) {
     set_arrow(out, left, right);
   } else if (const auto type = type_named(does)) {
     out.type = type;
+  } else if (does.find_first_of(".{/") == does.npos) {
+    fail_rule(out, "\"" + escaped(does) +
+                       "\" is no type, and a new name has a point or a capture, {1}; in a file of "
+                       "rules it may be any text");
   } else {
     out.rename = NameTemplate::parse(does);
   }
@@ -176,11 +186,22 @@ Rule Rules::from_line(std::string_view text) {
   return out;
 }
 
+}  // namespace
+
+Rule Rules::from_line(std::string_view text) {
+  try {
+    return rule_of_line(text);
+  } catch (const Error& error) {
+    if (error.message().starts_with("rule ")) throw;
+    throw Error(error.code(), "rule \"" + escaped(text, 200) + "\": " + error.message(), error.field(), error.value(),
+                error.limit());
+  }
+}
+
 std::string Rules::toml() const {
   std::string out;
   if (unmatched != Unmatched::copy)
     out += std::string("unmatched = \"") + (unmatched == Unmatched::skip ? "skip" : "error") + "\"\n";
-  if (inverted) out += "inverted = true\n";
   for (const Rule& rule : rules) out += (out.empty() ? "" : "\n") + toml_of(rule);
   return out;
 }

@@ -31,6 +31,9 @@
 
 namespace relayout::checkpoint {
 
+/// The key of a checkpoint's metadata that records the rules that were applied.
+inline constexpr std::string_view kRulesKey = "relayout.rules";
+
 /// Another order of the indices of a dim, in one of two ways. As axes: the dim is seen as an array of the extents
 /// `view`, of which one may be -1, and its axes are put into `order`: view = [32, 2, -1], order = [0, 2, 1] makes
 /// interleaved pairs of the halves of 32 heads. As blocks: the dim has as many equal blocks as `blocks` has numbers,
@@ -83,7 +86,10 @@ struct Rule {
   std::optional<Split> split;
   std::optional<Merge> merge;
   std::optional<RankCut> shard;  // alone: only reshard has such rules
-  std::string where;           // "rules.toml, line 12", for messages
+  /// Whether it leads back ("inverted = true"). A rule that exchanges two things is its own inverse, and only this
+  /// tells what was done to a checkpoint that records it.
+  bool inverted = false;
+  std::string where;  // "rules.toml, line 12", for messages
 };
 
 /// What becomes of tensors that no rule matches.
@@ -92,9 +98,6 @@ enum class Unmatched : uint8_t { copy, skip, error };
 struct Rules {
   Unmatched unmatched = Unmatched::copy;
   std::vector<Rule> rules;
-  /// Whether they lead back ("inverted = true"). Rules that exchange two things are their own inverse, and only this
-  /// tells what was done to a checkpoint that records them.
-  bool inverted = false;
 
   /// A rule file in TOML, as above; `file` is its name in messages. Errors: parse (the line, and what is wrong),
   /// invalid_argument (a rule that contradicts itself), unsupported (a build without toml++).
@@ -110,6 +113,10 @@ struct Rules {
   Rules inverse() const;
 };
 
+/// A rule as a file has it.
+std::string toml_of(const Rule& rule);
+/// The rule that leads back. Errors as of Rules::inverse().
+Rule inverse_of(const Rule& rule);
 /// Refuses a rule that contradicts itself, with Error{invalid_argument}.
 void check_rule(const Rule& rule);
 

@@ -56,6 +56,9 @@ TEST(Rules, InOneLine) {
   EXPECT_EQ(Rules::from_line("*.w: f16").type, DType::f16);
   EXPECT_TRUE(Rules::from_line("*.w: skip").skip);
   EXPECT_EQ(Rules::from_line("*.w: {1}.weight").rename->text(), "{1}.weight");
+  EXPECT_EQ(Rules::from_line("*.w: bfloat16").type, DType::bf16) << "NumPy's names too";
+  EXPECT_NE(message_of([] { Rules::from_line("w: f33"); }).find("\"f33\" is no type"), std::string::npos);
+  EXPECT_NE(message_of([] { Rules::from_line("w: o!i -> io"); }).find("rule \"w: o!i -> io\": "), std::string::npos);
   EXPECT_NE(message_of([] { Rules::from_line("no colon"); }).find("GLOB: LAYOUT -> LAYOUT"), std::string::npos);
 }
 
@@ -90,7 +93,7 @@ TEST(Rules, TheInverseOfTheInverseIsTheSame) {
   ASSERT_EQ(rules.rules.size(), 5U);
   EXPECT_EQ(Rules::from_toml(rules.toml(), "again").toml(), rules.toml());
   const Rules back = rules.inverse();
-  EXPECT_TRUE(back.inverted);
+  EXPECT_TRUE(back.rules[0].inverted);
   EXPECT_EQ(back.rules[0].match[0].text(), "c.#.weight");
   EXPECT_EQ(back.rules[0].to->text(), "oihw");
   EXPECT_EQ(back.rules[1].split->into[1].text(), "l.{1}.k");
@@ -100,7 +103,7 @@ TEST(Rules, TheInverseOfTheInverseIsTheSame) {
   EXPECT_EQ(back.rules[4].permute->order, (std::vector<int>{1, 2, 0}));
   const Rules again = Rules::from_toml(back.toml(), "b").inverse();
   EXPECT_EQ(again.rules.size(), 5U);
-  EXPECT_FALSE(again.inverted);
+  EXPECT_FALSE(again.rules[0].inverted);
   EXPECT_EQ(again.rules[1].match[1].text(), "l.#.k");
   EXPECT_EQ(again.rules[2].merge->stack, true);
 }

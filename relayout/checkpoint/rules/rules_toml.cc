@@ -133,8 +133,8 @@ Merge merge_of(const RuleReader& in) {
 }
 
 Rule rule_of(const RuleReader& in) {
-  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge", "shard"});
-  Rule out{.skip = in.flag("skip"), .where = in.where()};
+  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge", "shard", "inverted"});
+  Rule out{.skip = in.flag("skip"), .inverted = in.flag("inverted"), .where = in.where()};
   for (const std::string& pattern : in.texts("match")) out.match.push_back(NamePattern::parse(pattern));
   if (const auto rank = in.number("rank")) {
     if (*rank < 0 || *rank > kMaxDims) in.fail("rank is a number of dims, 0 to " + std::to_string(kMaxDims));
@@ -185,8 +185,8 @@ Rules Rules::from_toml(std::string_view text, const std::string& file) {
     throw Error(ErrorCode::parse, where + ": " + std::string(error.description()), "rules", where);
   }
   const RuleReader in(file, table, file);
-  in.only({"unmatched", "inverted", "rule"});
-  Rules out{.inverted = in.flag("inverted")};
+  in.only({"unmatched", "rule"});
+  Rules out;
   if (const auto unmatched = in.text("unmatched")) {
     constexpr std::array<std::string_view, 3> kNames = {"copy", "skip", "error"};
     const auto found = std::ranges::find(kNames, *unmatched);

@@ -61,7 +61,7 @@ bool find(const CostCache& cache, const CostKey& environment, Calibration& out) 
 bool plausible(const Calibration& speeds_of) {
   const auto is_time = [](double value) { return value > 0 && std::isfinite(value); };
   return std::ranges::all_of(speeds(), [&](auto speed) { return is_time(speeds_of.*speed); }) &&
-         speeds_of.narrow_share <= 1 && is_overhead(speeds_of.call_us) && is_overhead(speeds_of.step_us) &&
+         is_overhead(speeds_of.call_us) && is_overhead(speeds_of.step_us) &&
          speeds_of.near_bytes_per_us >= speeds_of.memory_bytes_per_us;
 }
 

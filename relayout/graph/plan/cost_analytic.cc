@@ -54,7 +54,7 @@ class AnalyticCosts : public Costs {
     const Channels channels = implementation.src[0] ? channels_of(*implementation.src[0]) : Channels::plain;
     const DType dtype = performance.widens ? DType::f32 : graph.tensor(node.src[0]).dtype;
     const double speed = calibration_.flops_per_us * speed_of(dtype) * performance.arithmetic *
-                         (performance.narrow ? calibration_.narrow_share : 1) *
+                         (performance.narrow ? std::min(1.0, calibration_.narrow_share) : 1) *
                          shape_share(graph, node, performance, channels);
     // Unfolding and Winograd's transforms are steps of their own before and after the multiplication.
     const double moved = work.unfolded_bytes / (calibration_.near_bytes_per_us * kUnfolding) +
