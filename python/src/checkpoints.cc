@@ -77,16 +77,6 @@ nb::list metadata_of(const Checkpoint& model) {
   return out;
 }
 
-/// The rules that a caller of Python gives: of a file or a name, behind those of single lines.
-checkpoint::Rules rules_of(const std::string& rules, const std::vector<std::string>& maps, bool invert) {
-  checkpoint::Rules out;
-  if (!rules.empty()) out = checkpoint::Rules::load(rules);
-  std::vector<checkpoint::Rule> first;
-  for (const std::string& map : maps) first.push_back(checkpoint::Rules::from_line(map));
-  out.rules.insert(out.rules.begin(), first.begin(), first.end());
-  return invert ? out.inverse() : out;
-}
-
 nb::list texts_of(const std::vector<std::string>& texts) {
   nb::list out;
   for (const std::string& text : texts) out.append(file_text(text));
@@ -103,7 +93,7 @@ nb::tuple convert_checkpoint(nb::handle src, nb::handle dst, const std::string& 
   checkpoint::Converted done;
   std::vector<std::string> notes;
   watched(progress, [&](const GoOn& go_on) {
-    const checkpoint::Rules rules = rules_of(rules_text, maps, invert);
+    const checkpoint::Rules rules = checkpoint::Rules::given(maps, rules_text, invert);
     const Checkpoint model = Checkpoint::open(from);
     plan = checkpoint::plan_conversion(model, rules, {.strict = strict, .record = record});
     notes = checkpoint::notes_of(model, rules, plan);
@@ -129,7 +119,7 @@ nb::list compare_checkpoints(nb::handle a, nb::handle b, const std::string& rule
                              nb::handle progress) {
   const std::string left = path_of(a), right = path_of(b);
   const auto all = watched(progress, [&](const GoOn& go_on) {
-    const checkpoint::Rules rules = rules_of(rules_text, maps, invert);
+    const checkpoint::Rules rules = checkpoint::Rules::given(maps, rules_text, invert);
     const Checkpoint model = Checkpoint::open(left), other = Checkpoint::open(right);
     return checkpoint::compare(model, checkpoint::plan_conversion(model, rules), other,
                                {.threads = threads, .max_memory = max_memory, .go_on = go_on});

@@ -122,6 +122,17 @@ Converted convert(const Checkpoint& model, const Conversion& conversion, const s
   if (const auto kind = kind_of_path(path); kind && keeps_metadata(*kind)) write.metadata = conversion.metadata;
   const std::vector<TensorSpec> specs = specs_of(conversion);
   CheckpointWriter out = CheckpointWriter::create(path, specs, write);
+  // An index beside a single file would go on leading to the files of before.
+  std::optional<std::filesystem::path> old_index(path.native() + ".index.json");
+  const std::vector<std::filesystem::path> made = out.paths();
+  if (std::ranges::find(made, *old_index) != made.end() || !std::filesystem::exists(*old_index, ignored)) {
+    old_index.reset();
+  } else if (!options.overwrite) {
+    throw Error(
+        ErrorCode::io,
+        "convert: \"" + escaped(old_index->native(), 200) + "\" is there, and leads to other files than the new one",
+        "path", escaped(old_index->native(), 200));
+  }
   Converted done{.paths = out.paths(), .resumed = out.resumed()};
   std::vector<std::size_t> wanted;
   for (const std::size_t t : out.order())
@@ -132,6 +143,7 @@ Converted convert(const Checkpoint& model, const Conversion& conversion, const s
       [&](std::size_t t, int64_t at, std::span<const std::byte> bytes) { out.write(t, at, bytes); },
       [&](std::size_t t) { out.set_written(t); });
   out.commit(options.go_on);
+  if (old_index) std::filesystem::remove(*old_index, ignored);
   if (options.verify) check_written(model, conversion, done.paths.back(), options);
   return done;
 }

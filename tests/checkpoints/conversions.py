@@ -223,6 +223,12 @@ def equal_dims(folder):
     run("convert", "p4.safetensors", "p5.safetensors", "--rules", "p.toml", folder=folder)
     expect(load(folder / "p5.safetensors"), load(folder / "p3.safetensors"))
     run("convert", "p.safetensors", "x.safetensors", "--rules", "p.toml", "--invert", "--strict", folder=folder, code=3)
+    # Files in place of several take away the index that leads to those.
+    run("convert", "a.safetensors", "m.safetensors", "--shard-size", "900", folder=folder)
+    assert (folder / "m.safetensors.index.json").exists() and not (folder / "m.safetensors").exists()
+    run("convert", "a.safetensors", "m.safetensors", *rule, folder=folder, code=4)
+    run("convert", "a.safetensors", "m.safetensors", *rule, "-f", folder=folder)
+    assert not (folder / "m.safetensors.index.json").exists()
     # Only one of the tensors, then all: the first is left as it is, as its record says that it is done.
     run("convert", "a.safetensors", "part.safetensors", "--map", "b.weight: oihw -> ohwi", folder=folder)
     said = run("convert", "part.safetensors", "whole.safetensors", *rule, folder=folder)

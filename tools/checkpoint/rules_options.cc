@@ -14,14 +14,7 @@ void add_rules_options(Command& command, RulesOptions& options) {
 }
 
 checkpoint::Rules rules_argument(const RulesOptions& options) {
-  return from_command_line([&] {
-    checkpoint::Rules out;
-    if (!options.file.empty()) out = checkpoint::Rules::load(options.file);
-    std::vector<checkpoint::Rule> first;
-    for (const std::string& map : options.maps) first.push_back(checkpoint::Rules::from_line(map));
-    out.rules.insert(out.rules.begin(), first.begin(), first.end());
-    return options.invert ? out.inverse() : out;
-  });
+  return from_command_line([&] { return checkpoint::Rules::given(options.maps, options.file, options.invert); });
 }
 
 }  // namespace relayout::tools

@@ -19,4 +19,13 @@ Rules Rules::load(const std::string& path_or_name) {
       "rules", escaped(path_or_name, 200), names);
 }
 
+Rules Rules::given(const std::vector<std::string>& lines, const std::string& path_or_name, bool invert) {
+  Rules out;
+  if (!path_or_name.empty()) out = load(path_or_name);
+  std::vector<Rule> first;
+  for (const std::string& line : lines) first.push_back(from_line(line));
+  out.rules.insert(out.rules.begin(), first.begin(), first.end());
+  return invert ? out.inverse() : out;
+}
+
 }  // namespace relayout::checkpoint

@@ -107,6 +107,8 @@ struct Rules {
   static Rules load(const std::string& path_or_name);
   /// A rule in one line: "GLOB: oihw -> ohwi", "GLOB: f16", "GLOB: skip", or "GLOB: NEW{1}NAME". Errors as above.
   static Rule from_line(std::string_view text);
+  /// The rules of single lines, and behind them those of load(); or what leads back. An empty path stands for none.
+  static Rules given(const std::vector<std::string>& lines, const std::string& path_or_name, bool invert);
   /// The rules as a file that from_toml() reads as the same rules.
   std::string toml() const;
   /// The rules that lead back. Error{invalid_argument} names the rule that loses something, and what.
