@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/cxx20.h"
+
 namespace relayout {
 
 class IndexTable {
