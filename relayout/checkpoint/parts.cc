@@ -73,6 +73,12 @@ Layout boxed(Layout layout, const Dims& begin, const Dims& extents) {
   return layout;
 }
 
+bool has_blocks(const Layout& layout) {
+  for (int d = 0; d < layout.ndims(); ++d)
+    if (layout.swizzled() || layout.block(d) > 1) return true;
+  return false;
+}
+
 /// Bytes of a source between the first and the last element of a view.
 std::span<const std::byte> touched(const Layout& src, DType dtype, std::span<const std::byte> all) {
   if (src.empty()) return {};
@@ -199,7 +205,22 @@ class Mover {
       return std::span(buffer).first(bytes);
     }
     buffer.resize(std::max(buffer.size(), bytes));
-    std::fill_n(buffer.begin(), bytes, std::byte{});
+    // Pieces need not end where blocks do, so a layout with blocks is made of all pieces together.
+    if (has_blocks(dst.layout)) {
+      const TensorDesc plain(Layout::contiguous(dst.layout.dims()), target.src_type);
+      std::vector<std::byte> together(static_cast<std::size_t>(plain.span_bytes()));
+      make_of_pieces(target, plain, begin, together.data(), held);
+      cpu::run(cpu::cached_plan(plain, dst), together.data(), buffer.data(), {.threads = 1});
+    } else {
+      make_of_pieces(target, dst, begin, buffer.data(), held);
+    }
+    return std::span(buffer).first(bytes);
+  }
+
+  /// The box that begins at `begin`, of every piece that meets it.
+  void make_of_pieces(const Target& target, const TensorDesc& dst, const Dims& begin, std::byte* out,
+                      std::vector<Contents>& held) {
+    std::fill_n(out, dst.span_bytes(), std::byte{});
     for (const Piece& piece : target.pieces) {
       Dims from = begin, to = begin, length = begin;
       bool meets = true;
@@ -212,9 +233,8 @@ class Mover {
       if (!meets) continue;
       const Contents& contents = held.emplace_back(contents_of(piece.source));
       const Layout src = boxed(piece.src, from, length);
-      reorder(src, target.src_type, contents, {boxed(dst.layout, to, length), dst.dtype}, buffer.data());
+      reorder(src, target.src_type, contents, {boxed(dst.layout, to, length), dst.dtype}, out);
     }
-    return std::span(buffer).first(bytes);
   }
 
   /// Reorders in steps that touch no more of the source than memory allows, each along the source's outermost dim.
