@@ -123,6 +123,8 @@ class Mover {
     const auto work = [](void* self, int64_t begin, int64_t end) { static_cast<Mover*>(self)->work(end - begin); };
     cpu::parallel_for({.threads = threads_}, static_cast<int64_t>(parts_.size()), 1, work, this);
     if (failure_) std::rethrow_exception(failure_);
+    // Another thread may have moved the last part, of which nobody was told.
+    if (!parts_.empty() && told_ < moved_) ask(moved_);
   }
 
  private:
@@ -181,8 +183,13 @@ class Mover {
     }
     const int64_t moved = moved_ += static_cast<int64_t>(made.size());
     // Only the caller's thread asks, as Python's handlers of signals are its own.
-    if (options_.go_on && std::this_thread::get_id() == caller_ && !failed_ && !options_.go_on(moved, total_))
-      throw Error(ErrorCode::interrupted, "convert: interrupted");
+    if (std::this_thread::get_id() == caller_ && !failed_) ask(moved);
+  }
+
+  /// Tells the caller how far the work is, on his own thread. Error{interrupted}.
+  void ask(int64_t moved) {
+    told_ = moved;
+    if (options_.go_on && !options_.go_on(moved, total_)) throw Error(ErrorCode::interrupted, "convert: interrupted");
   }
 
   /// The bytes of the box of a target that begins at `begin`, in the layout `dst`.
@@ -290,7 +297,7 @@ class Mover {
   std::map<std::size_t, Contents> decoded_;
   std::exception_ptr failure_;
   std::atomic<int64_t> moved_{0};
-  int64_t total_ = 0;
+  int64_t total_ = 0, told_ = 0;
   std::thread::id caller_ = std::this_thread::get_id();
 };
 

@@ -15,7 +15,8 @@ struct PartOptions {
   int threads = 0;
   /// Bytes of parts and of mapped sources that are in memory at once, all threads together; 0: 1 GiB.
   int64_t max_memory = 0;
-  /// Asked by the calling thread alone, between its own parts.
+  /// Asked by the calling thread alone, between its own parts, and once more where other threads moved the last ones:
+  /// the last call has done == total.
   GoOn go_on;
 };
 
