@@ -99,6 +99,7 @@ function(relayout_test_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} relayout_flags relayout_test_flags GTest::gtest_main)
   relayout_precompile(${name} test)
+  relayout_unity(${name})
 endfunction()
 
 # Says which instructions a test's outcome must not depend on: `onednn`, those that oneDNN may use; `isa`, those of this

@@ -19,7 +19,7 @@ using test::code_of;
 using test::each_index;
 using test::RandomLayouts;
 
-Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
+using test::bound;
 
 TEST(Difference, EqualsALoop) {
   RandomLayouts random(1);

@@ -11,7 +11,7 @@ namespace {
 
 using test::each_index;
 
-Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
+using test::bound;
 
 std::string error_of(std::string_view text) {
   try {

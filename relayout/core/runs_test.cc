@@ -34,7 +34,7 @@ SeenRuns padding_runs(const Layout& layout) {
       layout, [&](int64_t offset, int64_t length, const Dims& index) { out.push_back(run_of(offset, length, index)); });
   return out;
 }
-Layout bound(const char* text, const Dims& dims) { return Format::parse(text).bind(dims); }
+using test::bound;
 
 TEST(Runs, ADenseArrayIsOne) {
   for (const char* text : {"nchw", "nhwc", "chwn"})

@@ -39,7 +39,7 @@ void each_index(const Dims& dims, const F& f) {
   }
 }
 
-std::string error_of(const auto& f) {
+std::string error_text(const auto& f) {
   try {
     f();
   } catch (const Error& error) {
@@ -72,22 +72,23 @@ TEST(Swizzle, IsCuTesFormula) {
 }
 
 TEST(Swizzle, SaysWhatIsAllowed) {
-  EXPECT_EQ(error_of([] { Swizzle::make(3, 3, 2); }),
+  EXPECT_EQ(error_text([] { Swizzle::make(3, 3, 2); }),
             "swizzle: Sw<3,3,2> XORs bits into bits that overlap with them; the third number is 3 to 34 or -34 to -3");
-  EXPECT_EQ(error_of([] { Swizzle::make(-1, 3, 3); }), "swizzle: Sw<-1,3,3> has -1 bits; the first number is 0 to 40");
-  EXPECT_EQ(error_of([] { Swizzle::make(3, -1, 3); }),
+  EXPECT_EQ(error_text([] { Swizzle::make(-1, 3, 3); }),
+            "swizzle: Sw<-1,3,3> has -1 bits; the first number is 0 to 40");
+  EXPECT_EQ(error_text([] { Swizzle::make(3, -1, 3); }),
             "swizzle: Sw<3,-1,3> begins at bit -1; the second number is 0 to 40");
-  EXPECT_EQ(error_of([] { Swizzle::make(3, 30, 20); }),
+  EXPECT_EQ(error_text([] { Swizzle::make(3, 30, 20); }),
             "swizzle: Sw<3,30,20> XORs bits that lie too far off, beyond bit 39; the third number is 3 to 7 or "
             "-7 to -3");
-  EXPECT_EQ(error_of([] { Swizzle::make(3, 36, 3); }),
+  EXPECT_EQ(error_text([] { Swizzle::make(3, 36, 3); }),
             "swizzle: Sw<3,36,3> has no bits below bit 40 that it could XOR into 3 bits from bit 36 on");
   EXPECT_NO_THROW(Swizzle::make(3, 30, -7));
   EXPECT_NO_THROW(Swizzle::make(3, 3, 34));
 }
 
 /// Random digits, tiles and others, with a swizzle that may reach beyond them.
-Layout random_layout(std::mt19937& random, bool positive = false) {
+Layout random_strides(std::mt19937& random, bool positive = false) {
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
@@ -118,7 +119,7 @@ Layout random_layout(std::mt19937& random, bool positive = false) {
 TEST(SwizzledLayout, AgreesWithALoop) {
   std::mt19937 random(7);
   for (int turn = 0; turn < 3000; ++turn) {
-    const Layout layout = random_layout(random);
+    const Layout layout = random_strides(random);
     const std::string text = digits_expression(layout);
     const Swizzle& s = layout.swizzle();
     std::map<int64_t, int> elements, all;
@@ -180,7 +181,7 @@ TEST(SwizzledLayout, EqualityAndDifferencesAreThoseOfTheFunctions) {
   std::mt19937 random(8);
   int equal = 0;
   for (int turn = 0; turn < 20000; ++turn) {
-    const Layout a = random_layout(random, true);
+    const Layout a = random_strides(random, true);
     const int bits = 1 + turn % 3;
     const Layout b = turn % 2 ? a.plain() : a.plain().with_swizzle(Swizzle::make(bits, turn / 3 % 5, bits + turn % 2));
     std::optional<Dims> first;
@@ -294,7 +295,7 @@ TEST(SwizzledLayout, Expressions) {
   EXPECT_EQ(offset_formula(moved, "mk"), "Sw<3,3,3>(8 + 64*m + k)");
   EXPECT_EQ(digits_text(tile, "mk"), "Sw<3,3,3> of m = (8,64)  k = (64,1)");
   const auto fails = [](const char* text, const char* why) {
-    const std::string message = error_of([&] { Format::parse(text); });
+    const std::string message = error_text([&] { Format::parse(text); });
     EXPECT_NE(message.find(why), std::string::npos) << message;
   };
   fails("cute:Sw<3,3,3>", "expected o, CuTe's sign of a composition");

@@ -9,9 +9,9 @@
 namespace relayout {
 namespace {
 
-Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
+using test::bound;
 
-std::string parse_error(std::string_view text) {
+std::string tag_error(std::string_view text) {
   return test::error_of([&] { Format::parse(text); }).message();
 }
 
@@ -83,9 +83,9 @@ TEST(Tag, NamesNearAnImageAreImages) {
   EXPECT_EQ(bind_error("I|hw4i"), has + "; names of rank 4: I|mhw4i");
   EXPECT_EQ(bind_error("w|H4h"), "bind: w|H4h has 2 dims, dims 1,9,4,5 has 4") << "no image is near";
   EXPECT_NE(bind_error("ncw").find("names of rank 4: nchw"), std::string::npos);
-  EXPECT_NE(parse_error("I|mhhw4i").find("did you mean I|mhw4i?"), std::string::npos) << parse_error("I|mhhw4i");
-  EXPECT_EQ(parse_error("q|zz4q").find("did you mean"), std::string::npos) << parse_error("q|zz4q");
-  EXPECT_NE(parse_error("nhcw").find("did you mean nhwc, nchw?"), std::string::npos);
+  EXPECT_NE(tag_error("I|mhhw4i").find("did you mean I|mhw4i?"), std::string::npos) << tag_error("I|mhhw4i");
+  EXPECT_EQ(tag_error("q|zz4q").find("did you mean"), std::string::npos) << tag_error("q|zz4q");
+  EXPECT_NE(tag_error("nhcw").find("did you mean nhwc, nchw?"), std::string::npos);
 }
 
 }  // namespace

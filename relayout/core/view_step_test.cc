@@ -17,7 +17,7 @@ namespace {
 using test::code_of;
 using test::each_index;
 
-Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
+using test::bound;
 
 const Dims kDims{2, 6, 5, 4};
 

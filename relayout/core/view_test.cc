@@ -33,10 +33,10 @@ Dims at_position(const Dims& dims, int64_t position) {
 
 const char* const kLayouts[] = {"abcd",   "acdb",           "aBcd4b", "ABcd2b4a2b", "strides:400,90,-8,2",
                                 "aBcd8b", "strides:0,1,0,3"};
-const Dims kDims{3, 17, 4, 5};
+const Dims kViewDims{3, 17, 4, 5};
 
 TEST(View, PermuteConventions) {
-  const Layout l = Format::parse("aBcd4b").bind(kDims);
+  const Layout l = Format::parse("aBcd4b").bind(kViewDims);
   const int order[] = {2, 0, 3, 1};
   expect_view(permute(l, order), l, [&](const Dims& i) { return Dims{i[1], i[3], i[0], i[2]}; });
   EXPECT_EQ(permute(l, order).dims(), (Dims{4, 3, 5, 17}));       // out[i] = in[order[i]]
@@ -49,7 +49,7 @@ TEST(View, PermuteConventions) {
 TEST(View, SliceEveryRange) {
   int views = 0, copies = 0;
   for (const char* text : kLayouts) {
-    const Layout l = Format::parse(text).bind(kDims);
+    const Layout l = Format::parse(text).bind(kViewDims);
     for (int64_t start = 0; start <= 17; ++start) {
       for (int64_t stop = start; stop <= 17; ++stop) {
         for (int64_t step : {1, 2, 3, 4, 5, 8, 16}) {
@@ -76,7 +76,7 @@ TEST(View, SliceEveryRange) {
   }
   EXPECT_GT(views, 5000);
   EXPECT_GT(copies, 100);
-  const Layout l = Format::parse("aBcd4b").bind(kDims);
+  const Layout l = Format::parse("aBcd4b").bind(kViewDims);
   EXPECT_EQ(slice(l, 1, 4, 12).dims(), (Dims{3, 8, 4, 5}));
   EXPECT_EQ(code_of([&] { slice(l, 1, 3, 7); }), ErrorCode::needs_copy);
   EXPECT_EQ(code_of([&] { slice(l, 1, 0, 18); }), ErrorCode::invalid_argument);
@@ -95,14 +95,14 @@ TEST(View, SliceEveryRange) {
 }
 
 TEST(View, SubmemoryRules) {
-  const Layout l = Format::parse("aBcd4b").bind(kDims);
+  const Layout l = Format::parse("aBcd4b").bind(kViewDims);
   const Layout sub = submemory(l, {1, 9, 2, 5}, {2, 8, 1, 0});
   expect_view(sub, l, [](const Dims& i) { return Dims{i[0] + 2, i[1] + 8, i[2] + 1, i[3]}; });
   EXPECT_EQ(sub.outer_strides(), l.outer_strides());
   const Layout inside = submemory(l, {1, 3, 4, 5}, {0, 4, 0, 0});  // a part of one block
   EXPECT_FALSE(inside.padded());
   expect_view(inside, l, [](const Dims& i) { return Dims{i[0], i[1] + 4, i[2], i[3]}; });
-  const Layout levels = Format::parse("aBcd4b2b").bind(kDims);
+  const Layout levels = Format::parse("aBcd4b2b").bind(kViewDims);
   EXPECT_EQ(code_of([&] { submemory(levels, {1, 3, 4, 5}, {0, 8, 0, 0}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { submemory(l, {1, 4, 2, 5}, {0, 2, 0, 0}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { submemory(l, {1, 5, 2, 5}, {0, 4, 0, 0}); }), ErrorCode::invalid_argument);
@@ -119,14 +119,14 @@ TEST(View, UnitDimsBroadcastAndFlip) {
   EXPECT_EQ(code_of([&] { squeeze(l, 0); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { expand(l, {2, 1, 5}); }), ErrorCode::invalid_argument);
   for (const char* text : kLayouts) {
-    const Layout whole = Format::parse(text).bind(kDims);
+    const Layout whole = Format::parse(text).bind(kViewDims);
     for (int d = 0; d < 4; ++d) {
       if (whole.capacity(d) != whole.dim(d)) {
         EXPECT_EQ(code_of([&] { flip(whole, d); }), ErrorCode::needs_copy);
         continue;
       }
       expect_view(flip(whole, d), whole, [&](Dims i) {
-        i[d] = kDims[d] - 1 - i[d];
+        i[d] = kViewDims[d] - 1 - i[d];
         return i;
       });
       EXPECT_EQ(flip(flip(whole, d), d), whole);
@@ -141,7 +141,7 @@ TEST(View, SplitAndMergeAreInverse) {
   expect_view(parts, l, [](const Dims& i) { return Dims{i[0], (i[1] * 4 + i[2]) * 2 + i[3], i[4], i[5]}; });
   EXPECT_EQ(merge(parts, 1, 3), l);
   expect_view(merge(l, 0, 3), l, [&](const Dims& i) { return at_position(l.dims(), i[0]); });
-  const Layout padded = Format::parse("aBcd4b").bind(kDims);
+  const Layout padded = Format::parse("aBcd4b").bind(kViewDims);
   EXPECT_EQ(code_of([&] { merge(padded, 0, 1); }), ErrorCode::needs_copy);
   EXPECT_EQ(merge(padded, 1, 3).dims(), (Dims{3, 340}));
   expect_view(merge(padded, 1, 3), padded, [&](const Dims& i) {
@@ -213,7 +213,7 @@ TEST(View, ReshapeFindsAMissingExtentAndNamesTheAxesThatNeedACopy) {
     EXPECT_NE(e.message().find("axes 1 and 2"), std::string::npos) << e.message();
   }
   EXPECT_EQ(view(nhwc, {2, 3, 20}).dims(), (Dims{2, 3, 20}));
-  EXPECT_EQ(view(Format::parse("aBcd4b").bind(kDims), {3, 17, -1}).dims(), (Dims{3, 17, 20}));
+  EXPECT_EQ(view(Format::parse("aBcd4b").bind(kViewDims), {3, 17, -1}).dims(), (Dims{3, 17, 20}));
   EXPECT_EQ(view(Layout::contiguous({2, 0, 3}), {0, 7}).dims(), (Dims{0, 7}));
   EXPECT_EQ(code_of([&] { view(nhwc, {7, -1}); }), ErrorCode::invalid_argument);
 }

@@ -13,12 +13,12 @@ using test::code_of;
 using test::each_index;
 using test::error_of;
 
-const char* const kLayouts[] = {"abcd",   "acdb",           "aBcd4b", "ABcd2b4a2b", "strides:400,90,-8,2",
-                                "aBcd8b", "strides:0,1,0,3"};
-const Dims kDims{3, 17, 4, 5};
+const char* const kWindowLayouts[] = {"abcd",   "acdb",           "aBcd4b", "ABcd2b4a2b", "strides:400,90,-8,2",
+                                      "aBcd8b", "strides:0,1,0,3"};
+const Dims kWindowDims{3, 17, 4, 5};
 
 template <typename Map>
-void expect_view(const Layout& view, const Layout& layout, const Map& map) {
+void expect_window(const Layout& view, const Layout& layout, const Map& map) {
   each_index(view.dims(),
              [&](const Dims& index) { ASSERT_EQ(view.offset(index), layout.offset(map(index))) << join(index); });
 }
@@ -38,15 +38,15 @@ void expect_own_padding(const Layout& view, const Layout& layout) {
 
 TEST(Unfold, EveryWindow) {
   int views = 0, copies = 0;
-  for (const char* text : kLayouts) {
-    const Layout l = Format::parse(text).bind(kDims);
+  for (const char* text : kWindowLayouts) {
+    const Layout l = Format::parse(text).bind(kWindowDims);
     for (int64_t size = 0; size <= 17; ++size) {
       for (int64_t step = 1; step <= 18; ++step) {
         try {
           const Layout v = unfold(l, 1, size, step);
           ++views;
           ASSERT_EQ(v.dims(), (Dims{3, (17 - size) / step + 1, 4, 5, size}));
-          expect_view(v, l, [&](const Dims& i) { return Dims{i[0], i[1] * step + i[4], i[2], i[3]}; });
+          expect_window(v, l, [&](const Dims& i) { return Dims{i[0], i[1] * step + i[4], i[2], i[3]}; });
           if (l.injective()) expect_own_padding(v, l);
         } catch (const Error& error) {
           ASSERT_EQ(error.code(), ErrorCode::needs_copy);
@@ -80,7 +80,7 @@ TEST(Diagonal, EveryOffsetOfEveryPair) {
   int views = 0, copies = 0;
   for (const char* text : {"abcd", "acdb", "aBcd4b", "ABcd2b4a2b", "strides:400,90,-8,2", "AbCd4a4c", "AbCd4a2c",
                            "AbCd4c6a", "aBcd8b", "strides:0,1,0,3"}) {
-    for (const Dims& dims : {kDims, Dims{12, 5, 12, 2}, Dims{7, 8, 7, 3}}) {
+    for (const Dims& dims : {kWindowDims, Dims{12, 5, 12, 2}, Dims{7, 8, 7, 3}}) {
       const Layout l = Format::parse(text).bind(dims);
       for (int d0 = 0; d0 < 4; ++d0) {
         for (int d1 = 0; d1 < 4; ++d1) {
@@ -89,7 +89,7 @@ TEST(Diagonal, EveryOffsetOfEveryPair) {
             try {
               const Layout v = diagonal(l, offset, d0, d1);
               ++views;
-              expect_view(v, l, [&](const Dims& i) {
+              expect_window(v, l, [&](const Dims& i) {
                 Dims index(4, 0);
                 for (int d = 0, k = 0; d < 4; ++d) {
                   if (d != d0 && d != d1) index[d] = i[k++];

@@ -17,9 +17,9 @@
 namespace relayout::cpu {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using ByteList = std::vector<std::byte>;
 
-uint64_t read_bits(const Bytes& bytes, int64_t first, int count) {
+uint64_t read_bits(const ByteList& bytes, int64_t first, int count) {
   uint64_t out = 0;
   for (int i = count; i-- > 0;) {
     const int64_t bit = first + i;
@@ -49,7 +49,7 @@ float decoded(DType type, uint64_t raw) {
   return static_cast<float>(raw);
 }
 
-float element(const ValueField& field, const Bytes& bytes, int64_t r, int64_t c, const Dims& values) {
+float element(const ValueField& field, const ByteList& bytes, int64_t r, int64_t c, const Dims& values) {
   const Layout& layout = field.desc.layout;
   const int width = bits(field.desc.dtype);
   const int64_t at = layout.offset({r / (values[0] / layout.dim(0)), c / (values[1] / layout.dim(1))});
@@ -57,13 +57,13 @@ float element(const ValueField& field, const Bytes& bytes, int64_t r, int64_t c,
 }
 
 /// Random bytes in which no floating field has an infinity or a NaN.
-Bytes random_bytes(int64_t count, std::mt19937& random) {
-  Bytes out(static_cast<std::size_t>(count));
+ByteList random_bytes(int64_t count, std::mt19937& random) {
+  ByteList out(static_cast<std::size_t>(count));
   for (std::byte& each : out) each = static_cast<std::byte>(random());
   return out;
 }
 
-void make_finite(const ValueField& field, Bytes& bytes) {
+void make_finite(const ValueField& field, ByteList& bytes) {
   if (!is_floating(field.desc.dtype) || bits(field.desc.dtype) < 8) return;
   const int width = bits(field.desc.dtype) / 8;
   for (int64_t r = 0; r < field.desc.layout.dim(0); ++r)
@@ -79,7 +79,7 @@ uint32_t bits_of(float value) {
 
 /// Compares all values with those of the expression at each index alone.
 void expect_values(const ValueExpression& expression, const std::vector<ValueField>& fields,
-                   const std::vector<const Bytes*>& bytes, const Dims& values, const std::string& layout,
+                   const std::vector<const ByteList*>& bytes, const Dims& values, const std::string& layout,
                    const std::string& what) {
   const TensorDesc dst(Format::parse(layout).bind(values), DType::f32);
   std::vector<float> out(static_cast<std::size_t>(dst.layout.span()), -77);
@@ -106,17 +106,17 @@ TEST(Dequantize, EveryFormatIsItsFormula) {
       for (const Dims& values : {Dims{128, 256}, Dims{256, 768}}) {
         const PackedTensor tensor{.format = std::string(format.name), .values = values};
         std::vector<std::string_view> names = buffers_of(format);
-        std::vector<Bytes> bytes;
+        std::vector<ByteList> bytes;
         std::vector<PackedBuffer> buffers;
         for (const std::string_view name : names)
           bytes.push_back(random_bytes(packed_record(format, values, name).bytes(), random));
         for (std::size_t k = 0; k < names.size(); ++k) buffers.emplace_back(std::string(names[k]), bytes[k]);
         const std::vector<ValueField> fields = value_fields(tensor, buffers);
-        std::vector<const Bytes*> of_field;
+        std::vector<const ByteList*> of_field;
         for (const ValueField& field : fields) {
           const std::string_view buffer = format.field(field.name).buffer;
           of_field.push_back(&bytes[static_cast<std::size_t>(std::ranges::find(names, buffer) - names.begin())]);
-          make_finite(field, const_cast<Bytes&>(*of_field.back()));
+          make_finite(field, const_cast<ByteList&>(*of_field.back()));
         }
         for (const char* layout : {"ab", "AB16b16a"})
           expect_values(value_of(format), fields, of_field, values, layout, tensor.format);
@@ -134,7 +134,7 @@ TEST(Dequantize, FormulasOfFieldsInAnyLayouts) {
     const Dims values{groups[0] * draw(1, 20), groups[1] * draw(1, 40)};
     const Dims fine{draw(0, 1) ? groups[0] : 1, groups[1]};
     std::vector<ValueField> fields;
-    std::vector<Bytes> bytes;
+    std::vector<ByteList> bytes;
     const auto add = [&](const std::string& name, const Dims& dims, DType type) {
       const TensorDesc desc(Format::parse(layouts[draw(0, 4)]).bind(dims), type);
       bytes.push_back(random_bytes(desc.span_bytes() + 1, random));
@@ -144,7 +144,7 @@ TEST(Dequantize, FormulasOfFieldsInAnyLayouts) {
     add("q", values, draw(0, 1) ? DType::u4 : DType::s8);
     add("s", groups, draw(0, 1) ? DType::f16 : DType::f32);
     add("z", fine, draw(0, 1) ? DType::u4 : DType::bf16);
-    std::vector<const Bytes*> of_field;
+    std::vector<const ByteList*> of_field;
     for (std::size_t k = 0; k < fields.size(); ++k) {
       fields[k].buffer = bytes[k];
       of_field.push_back(&bytes[k]);
@@ -159,7 +159,7 @@ TEST(Dequantize, IsEqualOnEveryInstructionSetAndNumberOfThreads) {
   std::mt19937 random(8);
   const Dims values{64, 4096};
   const PackedTensor tensor{.format = "ggml:q4_1", .values = values};
-  const Bytes bytes = random_bytes(packed_record(packed_format(tensor.format), values).bytes(), random);
+  const ByteList bytes = random_bytes(packed_record(packed_format(tensor.format), values).bytes(), random);
   const std::vector<PackedBuffer> buffers{{"", bytes}};
   const TensorDesc dst(Layout::contiguous(values), DType::f16);
   std::vector<uint16_t> first(static_cast<std::size_t>(dst.layout.span())), other(first.size());
@@ -184,7 +184,7 @@ TEST(Dequantize, OtherTypesSwizzlesAndAttributesAreAReorderOfTheValues) {
   // Several steps of rows, the last one of a single row more.
   for (const Dims& values : {Dims{1029, 1024}, Dims{96, 64}, Dims{1, 64}}) {
     const PackedTensor tensor{.format = "ggml:q4_1", .values = values};
-    Bytes bytes = random_bytes(packed_record(packed_format(tensor.format), values).bytes(), random);
+    ByteList bytes = random_bytes(packed_record(packed_format(tensor.format), values).bytes(), random);
     const std::vector<PackedBuffer> buffers{{"", bytes}};
     for (const ValueField& field : value_fields(tensor, buffers)) make_finite(field, bytes);
     std::vector<float> dense(static_cast<std::size_t>(values[0] * values[1]));
@@ -200,7 +200,7 @@ TEST(Dequantize, OtherTypesSwizzlesAndAttributesAreAReorderOfTheValues) {
         for (double& scale : attributes.src_scale.values) scale = 1 + random() % 5;
         attributes.padding = Padding::of(1);
       }
-      Bytes found(static_cast<std::size_t>(dst.span_bytes()), std::byte{7}), expected = found;
+      ByteList found(static_cast<std::size_t>(dst.span_bytes()), std::byte{7}), expected = found;
       dequantize(tensor, buffers, dst, found, attributes);
       reorder(plain, dense, dst, expected, attributes);
       EXPECT_EQ(found, expected) << each.layout << " " << name(each.dtype) << " " << join(values);
@@ -250,7 +250,7 @@ TEST(Dequantize, ActOrder) {
 }
 
 TEST(Dequantize, SaysWhatIsWrong) {
-  const Bytes bytes(18 * 4), few(8);
+  const ByteList bytes(18 * 4), few(8);
   std::vector<float> out(128);
   const TensorDesc dst(Layout::contiguous({2, 64}), DType::f32);
   const auto message = [&](const PackedTensor& tensor, const std::vector<PackedBuffer>& buffers,

@@ -22,7 +22,7 @@ namespace {
 using test::Guarded;
 
 /// The bits of an element, and an element of other bits in its place.
-uint64_t element(const std::vector<std::byte>& memory, DType dtype, int64_t at) {
+uint64_t element_bits(const std::vector<std::byte>& memory, DType dtype, int64_t at) {
   uint64_t out = 0;
   for (int64_t b = bits(dtype) * (at + 1); b-- > bits(dtype) * at;)
     out = out << 1 | (static_cast<uint64_t>(memory[static_cast<std::size_t>(b / 8)]) >> (b % 8) & 1);
@@ -87,8 +87,8 @@ std::vector<std::byte> expected_of(const Case& c, const std::vector<std::byte>& 
   int64_t n = 0;
   test::each_index(c.dims, [&](const Dims& index) {
     const Dims src = at(from, index), dst = at(to, index);
-    if (!nowhere(src)) put(read, c.src.dtype, n, element(in, c.src.dtype, c.src.layout.offset(src)));
-    if (!nowhere(dst)) put(made, c.dst.dtype, n, element(out, c.dst.dtype, c.dst.layout.offset(dst)));
+    if (!nowhere(src)) put(read, c.src.dtype, n, element_bits(in, c.src.dtype, c.src.layout.offset(src)));
+    if (!nowhere(dst)) put(made, c.dst.dtype, n, element_bits(out, c.dst.dtype, c.dst.layout.offset(dst)));
     ++n;
   });
   Attributes plain = c.attributes;
@@ -98,13 +98,13 @@ std::vector<std::byte> expected_of(const Case& c, const std::vector<std::byte>& 
   test::each_index(c.dims, [&](const Dims& index) {
     const Dims src = at(from, index), dst = at(to, index);
     if (!nowhere(dst) && !(nowhere(src) && !pads))
-      put(out, c.dst.dtype, c.dst.layout.offset(dst), nowhere(src) ? padding : element(made, c.dst.dtype, n));
+      put(out, c.dst.dtype, c.dst.layout.offset(dst), nowhere(src) ? padding : element_bits(made, c.dst.dtype, n));
     ++n;
   });
   return out;
 }
 
-void check(const Case& c, const Tuning& tuning, bool with_reference) {
+void check_case(const Case& c, const Tuning& tuning, bool with_reference) {
   const auto in = test::counting(c.src.span_bytes()), old = test::counting(c.dst.span_bytes() + 3);
   const std::vector<std::byte> before(old.begin() + 3, old.end());
   const auto expected = expected_of(c, in, before);
@@ -207,7 +207,7 @@ TEST(IndexedReorder, EqualsALoopOverAllIndices) {
     if (turn % 4 == 1) tuning.stream = Tuning::Stream::always;
     if (turn % 4 == 2) tuning.way = Tuning::Way::stages;
     if (turn % 8 == 3) tuning.way = Tuning::Way::lines;
-    check(c, tuning, turn % 4 == 0);
+    check_case(c, tuning, turn % 4 == 0);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
@@ -239,7 +239,7 @@ TEST(IndexedReorder, RowsAndColumnsOfAllSizes) {
             const test::ScopedIsa isa_scope(isas[static_cast<std::size_t>(turn) % isas.size()]);
             Tuning tuning;
             if (++turn % 2) tuning.stream = Tuning::Stream::always;
-            check(c, tuning, false);
+            check_case(c, tuning, false);
             if (testing::Test::HasFatalFailure()) return;
           }
         }

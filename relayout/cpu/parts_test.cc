@@ -15,29 +15,29 @@ namespace {
 using test::counting;
 using test::desc;
 
-struct Case {
+struct PartsCase {
   TensorDesc src, dst;
 };
 
-std::vector<Case> cases() {
+std::vector<PartsCase> cases() {
   const Dims dims{3, 37, 40, 41};
-  std::vector<Case> out = {{desc("nchw", dims), desc("nhwc", dims)},
-                           {desc("nchw", dims), desc("nchw", dims)},
-                           {desc("nchw", dims), desc("nChw16c", dims)},
-                           {desc("nChw48c", dims), desc("nChw32c", dims)},
-                           {desc("nhwc", dims), {Layout(desc("nchw", dims).layout), DType::bf16}},
-                           {desc("nChw16c", dims), {Layout(desc("nhwc", dims).layout), DType::s4}}};
+  std::vector<PartsCase> out = {{desc("nchw", dims), desc("nhwc", dims)},
+                                {desc("nchw", dims), desc("nchw", dims)},
+                                {desc("nchw", dims), desc("nChw16c", dims)},
+                                {desc("nChw48c", dims), desc("nChw32c", dims)},
+                                {desc("nhwc", dims), {Layout(desc("nchw", dims).layout), DType::bf16}},
+                                {desc("nChw16c", dims), {Layout(desc("nhwc", dims).layout), DType::s4}}};
   return out;
 }
 
-std::vector<std::byte> by_reference(const Case& c, const std::vector<std::byte>& src) {
+std::vector<std::byte> by_reference(const PartsCase& c, const std::vector<std::byte>& src) {
   std::vector<std::byte> out(static_cast<std::size_t>(c.dst.span_bytes()));
   reference_reorder(c.src, src.data(), c.dst, out.data());
   return out;
 }
 
 TEST(Parts, GiveTheSameBytesAndCountUp) {
-  for (const Case& c : cases()) {
+  for (const PartsCase& c : cases()) {
     const std::vector<std::byte> src = counting(c.src.span_bytes()), expected = by_reference(c, src);
     for (const int threads : {1, 3}) {
       for (const int64_t part : {int64_t{1} << 12, int64_t{100'000}, int64_t{1} << 40}) {
@@ -63,7 +63,7 @@ TEST(Parts, GiveTheSameBytesAndCountUp) {
 }
 
 TEST(Parts, EndWhereTheyAreAskedTo) {
-  for (const Case& c : cases()) {
+  for (const PartsCase& c : cases()) {
     const std::vector<std::byte> src = counting(c.src.span_bytes());
     const std::vector<std::byte> expected = by_reference(c, src);
     for (const int threads : {1, 3}) {

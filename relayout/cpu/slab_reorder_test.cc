@@ -19,8 +19,8 @@ using test::desc;
 
 constexpr auto kGoOn = [](int64_t, int64_t) { return true; };
 
-std::vector<std::byte> by_reference(const TensorDesc& src, const std::vector<std::byte>& bytes, const TensorDesc& dst,
-                                    const Attributes& attributes = {}) {
+std::vector<std::byte> slabs_by_reference(const TensorDesc& src, const std::vector<std::byte>& bytes,
+                                          const TensorDesc& dst, const Attributes& attributes = {}) {
   std::vector<std::byte> out(static_cast<std::size_t>(dst.span_bytes()));
   reference_reorder(src, bytes.data(), dst, out.data(), attributes);
   return out;
@@ -32,7 +32,7 @@ TEST(SlabReorder, GivesTheSameBytesForAnySlabs) {
     const TensorDesc src = desc("abcd", dims, DType::s16), dst = desc(to, dims, DType::f32);
     const std::vector<std::byte> bytes = counting(src.span_bytes());
     const Attributes attributes{.src_scale = {.values = {0.5, 2, 3}, .mask = 1}};
-    const std::vector<std::byte> expected = by_reference(src, bytes, dst, attributes);
+    const std::vector<std::byte> expected = slabs_by_reference(src, bytes, dst, attributes);
     for (const int swapped : {0, 2}) {
       std::vector<std::byte> stored = bytes;
       swap_bytes(stored, swapped);
@@ -68,7 +68,7 @@ TEST(SlabReorder, EndsWhereItIsAskedTo) {
   EXPECT_FALSE(reorder_slabs(SlabGrid({8, 5}, {2, 5}), {.desc = src, .bytes = bytes}, {.desc = dst, .bytes = out}, {},
                              {}, [&](int64_t, int64_t) { return ++calls < 2; }));
   EXPECT_EQ(calls, 2);
-  EXPECT_FALSE(out == by_reference(src, bytes, dst));
+  EXPECT_FALSE(out == slabs_by_reference(src, bytes, dst));
 }
 
 TEST(SlabReorder, RefusesBuffersThatAreTooSmall) {

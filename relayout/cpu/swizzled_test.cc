@@ -64,13 +64,13 @@ TEST(SwizzledReorder, TilesAgainstALoop) {
   }
 }
 
-struct Case {
+struct SwizzledCase {
   TensorDesc src, dst;
   Attributes attributes;
   std::string text;
 };
 
-Case random_case(test::SwizzledLayouts& random, int64_t most) {
+SwizzledCase random_case(test::SwizzledLayouts& random, int64_t most) {
   static constexpr DType kTypes[] = {DType::f16, DType::f32, DType::u8, DType::s8, DType::f64, DType::s4, DType::u4};
   const Dims dims = random.dims(most);
   Layout a = random.layout(dims), b = random.layout(dims);
@@ -79,7 +79,7 @@ Case random_case(test::SwizzledLayouts& random, int64_t most) {
   if (which != 1) b = b.with_swizzle(random.swizzle());
   const DType from = kTypes[random.pick(0, std::size(kTypes) - 1)];
   const DType to = random.pick(0, 2) ? from : kTypes[random.pick(0, std::size(kTypes) - 1)];
-  Case out{{a, from}, {b, to}, {}, ""};
+  SwizzledCase out{{a, from}, {b, to}, {}, ""};
   if (random.pick(0, 3) == 0) out.attributes.padding = Padding::keep();
   if (random.pick(0, 5) == 0 && from != to) out.attributes.src_scale = {{2}, 0};
   if (random.pick(0, 7) == 0) {
@@ -95,7 +95,7 @@ Case random_case(test::SwizzledLayouts& random, int64_t most) {
 TEST(SwizzledReorder, EqualsTheReference) {
   test::SwizzledLayouts random(12);
   for (int turn = 0; turn < 3000; ++turn) {
-    const Case c = random_case(random, turn % 8 ? 24 : 70);
+    const SwizzledCase c = random_case(random, turn % 8 ? 24 : 70);
     const auto isas = available_isas();
     const test::ScopedIsa isa_scope(isas[static_cast<std::size_t>(turn) % isas.size()]);
     auto in = test::counting(c.src.span_bytes()), old = test::counting(c.dst.span_bytes() + 1);
@@ -116,7 +116,7 @@ TEST(SwizzledReorder, InPlaceEqualsTheReference) {
   test::SwizzledLayouts random(13);
   int ran = 0;
   for (int turn = 0; turn < 1500; ++turn) {
-    Case c = random_case(random, turn % 8 ? 24 : 70);
+    SwizzledCase c = random_case(random, turn % 8 ? 24 : 70);
     InPlacePlan plan;
     try {
       plan = InPlacePlan::make(c.src, c.dst, c.attributes, {turn % 3 == 0 ? 2048 : 0});

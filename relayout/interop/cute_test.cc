@@ -192,11 +192,11 @@ bool strides_divide(const Layout& layout) {
   return true;
 }
 
-constexpr int kCases = 1000;
+constexpr int kRandomCases = 1000;
 
 TEST(CuteLaws, CoalesceIsTheSameFunction) {
   Random random(1);
-  for (int n = 0; n < kCases; ++n) {
+  for (int n = 0; n < kRandomCases; ++n) {
     const Layout a = random.layout(), c = cute::coalesce(a);
     for (int64_t i = 0; i < 2 * cute::size(a); ++i) ASSERT_EQ(apply(c, i), apply(a, i)) << to_cute(a);
     // Colexicographic coordinates.
@@ -211,7 +211,7 @@ TEST(CuteLaws, CoalesceIsTheSameFunction) {
 TEST(CuteLaws, Compose) {
   Random random(2);
   int refused = 0, made = 0;
-  for (int n = 0; n < kCases; ++n) {
+  for (int n = 0; n < kRandomCases; ++n) {
     const Layout a = random.layout(), b = random.layout();
     const auto r = result_of([&] { return cute::compose(a, b); }, refused);
     if (!r) continue;
@@ -220,14 +220,14 @@ TEST(CuteLaws, Compose) {
     for (int64_t i = 0; i < cute::size(b); ++i)
       ASSERT_EQ(apply(*r, i), apply(a, apply(b, i))) << to_cute(a) << " o " << to_cute(b);
   }
-  EXPECT_GT(made, kCases / 10);
-  EXPECT_GT(refused, kCases / 10);
+  EXPECT_GT(made, kRandomCases / 10);
+  EXPECT_GT(refused, kRandomCases / 10);
 }
 
 TEST(CuteLaws, ComplementIsIncreasingAndDisjoint) {
   Random random(3);
   int refused = 0, made = 0;
-  for (int n = 0; n < kCases; ++n) {
+  for (int n = 0; n < kRandomCases; ++n) {
     const Layout a = random.layout();
     const int64_t target = random.number(1, 200);
     const auto r = result_of([&] { return cute::complement(a, target); }, refused);
@@ -243,14 +243,14 @@ TEST(CuteLaws, ComplementIsIncreasingAndDisjoint) {
       ASSERT_GE(cute::cosize(a) + cute::cosize(*r) - 1, target) << to_cute(a);
     }
   }
-  EXPECT_GT(made, kCases / 2);
-  EXPECT_GT(refused, kCases / 20);
+  EXPECT_GT(made, kRandomCases / 2);
+  EXPECT_GT(refused, kRandomCases / 20);
 }
 
 TEST(CuteLaws, LogicalDivideAndProduct) {
   Random random(4);
   int refused = 0, divided = 0, multiplied = 0;
-  for (int n = 0; n < kCases; ++n) {
+  for (int n = 0; n < kRandomCases; ++n) {
     const Layout a = random.layout(12), b = random.layout(6);
     if (const auto r = result_of([&] { return cute::logical_divide(a, b); }, refused)) {
       ++divided;
@@ -270,14 +270,14 @@ TEST(CuteLaws, LogicalDivideAndProduct) {
       }
     }
   }
-  EXPECT_GT(divided, kCases / 20);
-  EXPECT_GT(multiplied, kCases / 20);
+  EXPECT_GT(divided, kRandomCases / 20);
+  EXPECT_GT(multiplied, kRandomCases / 20);
 }
 
 TEST(CuteLaws, DividesByModeHoldTheSameElements) {
   Random random(5);
   int refused = 0, made = 0;
-  for (int n = 0; n < kCases; ++n) {
+  for (int n = 0; n < kRandomCases; ++n) {
     const Layout a = random.layout();
     std::vector<Layout> tiler;
     for (int d = 0; d < a.ndims() && random.number(0, 5) > 0; ++d) {
@@ -302,13 +302,13 @@ TEST(CuteLaws, DividesByModeHoldTheSameElements) {
       ASSERT_EQ(apply(zipped, i), apply(flat, i));
     }
   }
-  EXPECT_GT(made, kCases / 4);
+  EXPECT_GT(made, kRandomCases / 4);
 }
 
 TEST(CuteLaws, Inverses) {
   Random random(6);
   int refused = 0, left = 0;
-  for (int n = 0; n < kCases; ++n) {
+  for (int n = 0; n < kRandomCases; ++n) {
     const Layout a = random.layout();
     const Layout right = cute::right_inverse(a);
     for (int64_t i = 0; i < cute::size(right); ++i) ASSERT_EQ(apply(a, apply(right, i)), i) << to_cute(a);
@@ -322,7 +322,7 @@ TEST(CuteLaws, Inverses) {
       }
     }
   }
-  EXPECT_GT(left, kCases / 2);
+  EXPECT_GT(left, kRandomCases / 2);
 }
 
 TEST(Cute, AlgebraRefusals) {

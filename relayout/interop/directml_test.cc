@@ -68,7 +68,7 @@ Wide last_index(const Numbers& sizes, const Numbers& strides) {
 }
 
 template <typename F>
-std::pair<ErrorCode, std::string> error_of(F&& f) {
+std::pair<ErrorCode, std::string> refusal_of(F&& f) {
   try {
     f();
   } catch (const Error& error) {
@@ -114,7 +114,7 @@ TEST(DirectML, RandomSizesAgreeWithTheHelperExceptWhereItWraps) {
     const Wide last = last_index(sizes, strides);
     const Wide bytes = ((last + 1) * element_bytes(type) + 3) / 4 * 4;
     if (bytes > std::numeric_limits<uint64_t>::max()) {  // the helper says some number
-      ASSERT_EQ(error_of([&] { directml::buffer_size(type, sizes, strides); }).first, ErrorCode::overflow);
+      ASSERT_EQ(refusal_of([&] { directml::buffer_size(type, sizes, strides); }).first, ErrorCode::overflow);
       ++refused;
       continue;
     }
@@ -187,11 +187,11 @@ TEST(DirectML, TypesAreATableAndTheOthersAreRefusedByName) {
   EXPECT_EQ(directml::types().size(), 13u);
   for (DType dtype : all_dtypes()) {
     if (std::ranges::find(directml::types(), dtype, &directml::TypeName::dtype) != directml::types().end()) continue;
-    const auto [code, message] = error_of([&] { directml::data_type(dtype); });
+    const auto [code, message] = refusal_of([&] { directml::data_type(dtype); });
     EXPECT_EQ(code, ErrorCode::unsupported);
     EXPECT_NE(message.find(std::string(name(dtype)) + " is no type of DirectML"), std::string::npos) << message;
   }
-  EXPECT_EQ(error_of([] { directml::dtype_of(DataType::unknown); }).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refusal_of([] { directml::dtype_of(DataType::unknown); }).first, ErrorCode::invalid_argument);
 }
 
 TEST(DirectML, DescriptionHasTheFieldsOfTheRealOne) {
@@ -251,7 +251,7 @@ TEST(DirectML, ExpressionsAreTheDescription) {
 
 TEST(DirectML, WhatADescriptionCannotSayIsRefused) {
   const auto refused = [](const char* text, const Dims& dims, const directml::Options& options = {}) {
-    return error_of([&] { directml::to_directml({Format::parse(text).bind(dims), DType::f32}, options); });
+    return refusal_of([&] { directml::to_directml({Format::parse(text).bind(dims), DType::f32}, options); });
   };
   EXPECT_EQ(refused("nChw8c", {1, 16, 2, 2}).first, ErrorCode::unsupported);
   EXPECT_NE(refused("nChw8c", {1, 16, 2, 2}).second.find("dim 1 is blocked"), std::string::npos);
@@ -267,11 +267,11 @@ TEST(DirectML, WhatADescriptionCannotSayIsRefused) {
   directml::BufferTensorDesc desc{DataType::float32, 0, 2, sizes.data(), nullptr, 24, 0};
   EXPECT_EQ(directml::from_directml(desc).layout, Layout::contiguous({2, 3}));
   desc.TotalTensorSizeInBytes = 20;
-  EXPECT_EQ(error_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refusal_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
   desc.TotalTensorSizeInBytes = 26;
-  EXPECT_EQ(error_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refusal_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
   desc.Sizes = nullptr;
-  EXPECT_EQ(error_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refusal_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
 }
 
 TEST(DirectML, Code) {
@@ -289,7 +289,7 @@ TEST(DirectML, Code) {
       "const UINT sizes[] = {2, 3};\n"
       "const DML_BUFFER_TENSOR_DESC desc = {DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_FLAG_NONE, 2, sizes, nullptr, 8, "
       "0};  // in a binding with the Offset 8");
-  EXPECT_EQ(error_of([&] { code("nChw8c", {1, 16, 2, 2}); }).first, ErrorCode::unsupported);
+  EXPECT_EQ(refusal_of([&] { code("nChw8c", {1, 16, 2, 2}); }).first, ErrorCode::unsupported);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using onednn::VerboseTensor;
 
 /// The error's code and field, as "parse strides"; "none" where there is none.
 template <typename F>
-std::string error_of(const F& f) {
+std::string verbose_error(const F& f) {
   try {
     f();
   } catch (const Error& error) {
@@ -31,14 +31,14 @@ std::string error_of(const F& f) {
   return "none";
 }
 
-TensorDesc bound(const char* tag, const Dims& dims, DType dtype = DType::f32) {
+TensorDesc verbose_desc(const char* tag, const Dims& dims, DType dtype = DType::f32) {
   return {Format::parse(tag).bind(dims), dtype};
 }
 
 const Dims kDims{2, 17, 5, 4};
 
 TEST(OneDnnVerbose, TheThreeWaysOfWriting) {
-  const TensorDesc desc = bound("aBcd16b", kDims);
+  const TensorDesc desc = verbose_desc("aBcd16b", kDims);
   const std::pair<LibraryVersion, const char*> texts[] = {
       {{2, 6}, "src_f32:p:blocked:aBcd16b:f0"},  {{3, 1}, "src_f32:p:blocked:aBcd16b:f0"},
       {{3, 2}, "src_f32:p:blocked:aBcd16b::f0"}, {{3, 5}, "src_f32:p:blocked:aBcd16b::f0"},
@@ -114,7 +114,7 @@ TEST(OneDnnVerbose, StridesOffsetsAndRepeatedDims) {
 
 TEST(OneDnnVerbose, WhatIsNoLayoutIsRefusedByName) {
   const auto refused = [](const char* text, const Dims& dims = kDims) {
-    return error_of([&] { from_verbose(text, dims); });
+    return verbose_error([&] { from_verbose(text, dims); });
   };
   EXPECT_EQ(refused("src_f32:a:any:any::f0"), "unsupported format_kind");
   EXPECT_EQ(refused("bia_undef::undef::"), "unsupported format_kind");
@@ -150,7 +150,7 @@ TEST(OneDnnVerbose, ExpressionsAreEmptyWhereThereIsNoLayout) {
 
 TEST(OneDnnVerbose, OffsetsThatThePropertiesContradictAreRefused) {
   const auto refused = [](const char* text, int64_t offset0) {
-    return error_of([&] { from_verbose(text, {2, 3}, offset0); });
+    return verbose_error([&] { from_verbose(text, {2, 3}, offset0); });
   };
   EXPECT_EQ(refused("src:f32:0:blocked:ab::f0", 0), "invalid_argument properties");
   EXPECT_EQ(refused("src:f32::blocked:ab::f0", 4), "invalid_argument properties");
@@ -170,7 +170,7 @@ TEST(OneDnnVerbose, SizesAtTheLimitOf63Bits) {
 }
 
 TEST(OneDnnVerbose, WrongTextsNameTheField) {
-  const auto wrong = [](const char* text) { return error_of([&] { parse_verbose_tensor(text); }); };
+  const auto wrong = [](const char* text) { return verbose_error([&] { parse_verbose_tensor(text); }); };
   EXPECT_EQ(wrong(""), "parse data_type");
   EXPECT_EQ(wrong("src_f31::blocked:abcd:f0"), "parse data_type");
   EXPECT_EQ(wrong("_f32::blocked:abcd:f0"), "parse name");
@@ -183,7 +183,7 @@ TEST(OneDnnVerbose, WrongTextsNameTheField) {
   EXPECT_EQ(wrong("src_f32::blocked:abcd:x:y:f0"), "parse extra");
   EXPECT_EQ(wrong("src:f32::blocked:abcd:f0"), "parse strides");
   EXPECT_EQ(wrong("src_f32::blocked:abcd:f0_maskx"), "parse mask");
-  EXPECT_EQ(error_of([] { from_verbose("src_f32::blocked:abcd:1xax2x3:f0", kDims); }), "parse strides");
+  EXPECT_EQ(verbose_error([] { from_verbose("src_f32::blocked:abcd:1xax2x3:f0", kDims); }), "parse strides");
 }
 
 TEST(OneDnnVerbose, AConvolution) {
@@ -199,11 +199,11 @@ TEST(OneDnnVerbose, AConvolution) {
   EXPECT_EQ(line.propagation, "forward_training");
   EXPECT_EQ(line.auxiliary, "alg:convolution_direct");
   EXPECT_EQ(line.time, "1.2");
-  EXPECT_EQ(tensor_of(line.tensor("src")), bound("abcd", {1, 3, 224, 220}));
-  EXPECT_EQ(tensor_of(line.tensor("wei")), bound("Acdb16a", {60, 3, 7, 5}));
-  EXPECT_EQ(tensor_of(line.tensor("bia")), bound("a", {60}));
-  EXPECT_EQ(tensor_of(line.tensor("dst")), bound("aBcd16b", {1, 60, 112, 110}));
-  EXPECT_EQ(error_of([&] { line.tensor("diff_src"); }), "invalid_argument name");
+  EXPECT_EQ(tensor_of(line.tensor("src")), verbose_desc("abcd", {1, 3, 224, 220}));
+  EXPECT_EQ(tensor_of(line.tensor("wei")), verbose_desc("Acdb16a", {60, 3, 7, 5}));
+  EXPECT_EQ(tensor_of(line.tensor("bia")), verbose_desc("a", {60}));
+  EXPECT_EQ(tensor_of(line.tensor("dst")), verbose_desc("aBcd16b", {1, 60, 112, 110}));
+  EXPECT_EQ(verbose_error([&] { line.tensor("diff_src"); }), "invalid_argument name");
   EXPECT_EQ(onednn::to_text(line), text);
 }
 
@@ -361,7 +361,7 @@ TEST(OneDnnVerbose, LogsAmongOtherOutput) {
   EXPECT_EQ(log.lines[0].first, 3);
   EXPECT_EQ(log.lines[0].second.primitive, "tomorrows");
   EXPECT_EQ(log.lines[1].first, 5);
-  EXPECT_EQ(tensor_of(log.lines[1].second.tensor("dst")), bound("ba", {2, 3}));
+  EXPECT_EQ(tensor_of(log.lines[1].second.tensor("dst")), verbose_desc("ba", {2, 3}));
   ASSERT_EQ(log.others.size(), 3u);
   EXPECT_EQ(log.others[0].text, "onednn_verbose,v1,info,oneDNN v3.9.0 (commit 0)");
   EXPECT_NE(log.others[0].why.find("not about a primitive"), std::string::npos) << log.others[0].why;
@@ -371,7 +371,7 @@ TEST(OneDnnVerbose, LogsAmongOtherOutput) {
 }
 
 TEST(OneDnnVerbose, WrongLinesNameTheField) {
-  const auto wrong = [](const std::string& text) { return error_of([&] { parse_verbose_line(text); }); };
+  const auto wrong = [](const std::string& text) { return verbose_error([&] { parse_verbose_line(text); }); };
   EXPECT_EQ(wrong(""), "parse marker");
   EXPECT_EQ(wrong("hello"), "parse marker");
   EXPECT_EQ(wrong("onednn_verbose,info,cpu,runtime:OpenMP,nthr:128"), "unsupported operation");
@@ -389,8 +389,8 @@ TEST(OneDnnVerbose, WrongLinesNameTheField) {
             "parse descriptors[0].data_type");
   const VerboseLine open =
       parse_verbose_line("onednn_verbose,exec,cpu,reorder,jit:uni,undef,src_f32::blocked:ab:f0,,,*x3,0.5");
-  EXPECT_EQ(error_of([&] { tensor_of(open.tensors[0]); }), "invalid_argument dims");
-  EXPECT_EQ(tensor_of(open.tensors[0], {2, 3}), bound("ab", {2, 3}));
+  EXPECT_EQ(verbose_error([&] { tensor_of(open.tensors[0]); }), "invalid_argument dims");
+  EXPECT_EQ(tensor_of(open.tensors[0], {2, 3}), verbose_desc("ab", {2, 3}));
 }
 
 }  // namespace

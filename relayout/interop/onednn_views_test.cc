@@ -16,9 +16,9 @@ namespace {
 
 using onednn::BlockedDesc;
 
-TensorDesc f32(const Layout& layout) { return {layout, DType::f32}; }
+TensorDesc f32_desc(const Layout& layout) { return {layout, DType::f32}; }
 BlockedDesc fields_of(std::string_view tag, const Dims& dims) {
-  return onednn::to_onednn(f32(Format::parse(tag).bind(dims)));
+  return onednn::to_onednn(f32_desc(Format::parse(tag).bind(dims)));
 }
 Dims shape(const BlockedDesc& fields) {
   return Dims(std::span(fields.dims).first(static_cast<std::size_t>(fields.ndims)));
@@ -29,7 +29,7 @@ struct Refusal {
   ErrorCode code = ErrorCode::internal;
   std::string field{}, message{};
 };
-Refusal refused(const std::function<void()>& f) {
+Refusal view_refused(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& error) {
@@ -39,7 +39,7 @@ Refusal refused(const std::function<void()>& f) {
   return {};
 }
 void expect_refused(const std::function<void()>& f, ErrorCode code, std::string_view field, std::string_view part) {
-  const Refusal refusal = refused(f);
+  const Refusal refusal = view_refused(f);
   EXPECT_EQ(refusal.code, code) << refusal.message;
   EXPECT_EQ(refusal.field, field) << refusal.message;
   EXPECT_NE(refusal.message.find(part), std::string::npos) << refusal.message;
@@ -138,7 +138,7 @@ TEST(OneDnnViews, ReshapesThatAreRefused) {
   const ErrorCode invalid = ErrorCode::invalid_argument;
   const auto to = [](const BlockedDesc& fields, const Dims& dims) { return [=] { onednn::reshape(fields, dims); }; };
   const auto strided = [](const Dims& dims, const Dims& strides) {
-    return onednn::to_onednn(f32(Layout::strided(dims, strides)));
+    return onednn::to_onednn(f32_desc(Layout::strided(dims, strides)));
   };
   expect_refused(to(fields_of("ab", {4, 6}), {5, 5}), invalid, "dims", "4x6 have the product 24, and 5x5 have 25");
   expect_refused(to(fields_of("ab", {4, 6}), {-4, -6}), invalid, "dims[0]", "dims[0] is -4");
@@ -178,7 +178,7 @@ TEST(OneDnnViews, ReshapesOfWhichOneDnnGivesOtherElements) {
   const BlockedDesc part = onednn::submemory(fields_of("aBc8b", {2, 8, 3}), {2, 1, 3}, {0, 0, 0});
   expect_refused([&] { onednn::reshape(part, {2, 3}); }, ErrorCode::needs_copy, "inner_idxs[0]", "of extent 3");
   EXPECT_TRUE(onednn::equal(onednn::reshape(part, {2, 1, 3}), part));
-  BlockedDesc begun = onednn::to_onednn(f32(Layout::strided({4, 3}, {3, 1})));
+  BlockedDesc begun = onednn::to_onednn(f32_desc(Layout::strided({4, 3}, {3, 1})));
   begun.padded_offsets[1] = 1;
   begun.padded_dims[1] = 4;
   expect_refused([&] { onednn::reshape(begun, {12}); }, ErrorCode::needs_copy, "padded_offsets[1]",
@@ -225,7 +225,7 @@ TEST(OneDnnViews, ResultsAreTheViewsOfLayouts) {
   for (int round = 0; round < 4000; ++round) {
     const Dims dims{pick(1, 9), pick(1, 20), pick(1, 17)};
     const Layout layout = Format::parse(tags[round % 7]).bind(dims);
-    const BlockedDesc fields = onednn::to_onednn(f32(layout));
+    const BlockedDesc fields = onednn::to_onednn(f32_desc(layout));
     Dims part, offsets;
     for (int d = 0; d < 3; ++d) {
       offsets.push_back(pick(0, (dims[d] - 1) / 4) * 4);

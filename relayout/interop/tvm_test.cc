@@ -18,7 +18,7 @@ using test::error_of;
 using tvm::from_tvm;
 using tvm::to_tvm;
 
-Layout bound(std::string_view format, const Dims& dims) { return Format::parse(format).bind(dims); }
+using test::bound;
 
 /// The store rule of TVM's BijectiveLayout from the plain order `letters`: a capital takes the index divided by all
 /// factors of its dim, a small letter the index modulo the factors from here on, divided by those behind.

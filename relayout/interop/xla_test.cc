@@ -25,7 +25,7 @@ TensorDesc described(std::string_view format, const Dims& dims, DType dtype = DT
   return {Format::parse(format).bind(dims), dtype};
 }
 
-void expect_message(const std::function<void()>& call, std::string_view part) {
+void expect_xla_message(const std::function<void()>& call, std::string_view part) {
   const std::string message = error_of(call).message();
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
@@ -189,15 +189,15 @@ TEST(Xla, Types) {
 }
 
 TEST(Xla, Refusals) {
-  expect_message([] { from_xla("(f32[3], s32[])"); }, "a tuple");
-  expect_message([] { from_xla("f32[<=3,5]{1,0}"); }, "a dim with a bound");
-  expect_message([] { from_xla("f32"); }, "its dims in brackets");
-  expect_message([] { from_xla("f32[3,5"); }, "']' is missing");
-  expect_message([] { from_xla("f32[3,5]{1,0:D(D,C)}"); }, "sparse");
-  expect_message([] { from_xla("f32[3,5]{1,0:T(*,2)}"); }, "joins dims");
-  expect_message([] { from_xla("s4[3,5]{1,0}"); }, "without E(4), XLA keeps each in a byte of its own");
-  expect_message([] { from_xla("pred[3,5]{1,0:E(1)}"); }, "elements of 1 bits");
-  expect_message([] { from_xla("f32[3,5]{1,0}.flip(0)"); }, "nothing more");
+  expect_xla_message([] { from_xla("(f32[3], s32[])"); }, "a tuple");
+  expect_xla_message([] { from_xla("f32[<=3,5]{1,0}"); }, "a dim with a bound");
+  expect_xla_message([] { from_xla("f32"); }, "its dims in brackets");
+  expect_xla_message([] { from_xla("f32[3,5"); }, "']' is missing");
+  expect_xla_message([] { from_xla("f32[3,5]{1,0:D(D,C)}"); }, "sparse");
+  expect_xla_message([] { from_xla("f32[3,5]{1,0:T(*,2)}"); }, "joins dims");
+  expect_xla_message([] { from_xla("s4[3,5]{1,0}"); }, "without E(4), XLA keeps each in a byte of its own");
+  expect_xla_message([] { from_xla("pred[3,5]{1,0:E(1)}"); }, "elements of 1 bits");
+  expect_xla_message([] { from_xla("f32[3,5]{1,0}.flip(0)"); }, "nothing more");
   const auto refused = [](const Layout& layout) {
     const Error error = error_of([&] { to_xla({layout, DType::f32}); });
     EXPECT_EQ(error.code(), ErrorCode::unsupported);

@@ -22,7 +22,7 @@ class Rules : public testing::Test {
 
 using Bytes = std::vector<std::byte>;
 
-ErrorCode code_of(const std::function<void()>& call) {
+ErrorCode transfer_code(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& error) {
@@ -38,7 +38,7 @@ Bytes counting(std::size_t size) {
   return out;
 }
 
-Image image_of(const char* text, const Dims& dims, ChannelType type = ChannelType::f32) {
+Image bound_image(const char* text, const Dims& dims, ChannelType type = ChannelType::f32) {
   return Image::make(Format::parse(text), dims, type);
 }
 
@@ -82,7 +82,7 @@ TEST_F(Rules, TheFastestWayIsTakenByTheTimesOfAStopwatch) {
   const Dims dims{1, 4, 3, 5};
   const TensorDesc host(Layout::contiguous(dims), DType::s32);
   const Bytes bytes = counting(240);
-  const DeviceTensor image = DeviceTensor::make_image(runtime, image_of("nh|Cw4c", dims, ChannelType::s32));
+  const DeviceTensor image = DeviceTensor::make_image(runtime, bound_image("nh|Cw4c", dims, ChannelType::s32));
   test::FakeStopwatch stopwatch;
   std::vector<Way> taken;
   // Mapped takes long; the kernel is the fastest once it is compiled.
@@ -98,7 +98,7 @@ TEST_F(Rules, TimesChooseOnlyAmongWaysThatKeepBits) {
   const Dims dims{1, 4, 3, 5};
   const TensorDesc host(Layout::contiguous(dims), DType::s8);
   const Bytes lowest(60, std::byte{0x80});  // -128, which a kernel reads and writes as -127
-  const DeviceTensor image = DeviceTensor::make_image(runtime, image_of("nh|Cw4c", dims, ChannelType::snorm8));
+  const DeviceTensor image = DeviceTensor::make_image(runtime, bound_image("nh|Cw4c", dims, ChannelType::snorm8));
   test::FakeStopwatch stopwatch;
   stopwatch.takes = [](int64_t) { return 300e3; };
   for (int k = 0; k < 6; ++k) {
@@ -127,7 +127,7 @@ TEST_F(Rules, ADestinationInWhichElementsShareMemoryIsRefusedEachWay) {
   const TensorDesc host(Layout::contiguous({2, 3}), DType::f32);
   const DeviceTensor buffer = DeviceTensor::make_buffer(runtime, {Layout::strided({2, 3}, {0, 1}), DType::f32});
   for (const Way way : {Way::mapped, Way::kernel})
-    EXPECT_EQ(code_of([&] { upload(host, counting(24), buffer, {.way = way}); }), ErrorCode::not_injective);
+    EXPECT_EQ(transfer_code([&] { upload(host, counting(24), buffer, {.way = way}); }), ErrorCode::not_injective);
 }
 
 TEST_F(Rules, ImagesOfAllChannelTypesToEachOtherOrNotAtAll) {
@@ -139,8 +139,8 @@ TEST_F(Rules, ImagesOfAllChannelTypesToEachOtherOrNotAtAll) {
       if (!runtime.device().has(from) || !runtime.device().has(to)) continue;
       SCOPED_TRACE(std::string(name(from)) + " to " + std::string(name(to)));
       const TensorDesc lanes(Layout::contiguous(dims), lane_dtype(from));
-      const DeviceTensor src = DeviceTensor::make_image(runtime, image_of("nh|Cw4c", dims, from));
-      const DeviceTensor dst = DeviceTensor::make_image(runtime, image_of("nc|wH4h", dims, to));
+      const DeviceTensor src = DeviceTensor::make_image(runtime, bound_image("nh|Cw4c", dims, from));
+      const DeviceTensor dst = DeviceTensor::make_image(runtime, bound_image("nc|wH4h", dims, to));
       const bool floats = lane_dtype(from) == DType::f32 || lane_dtype(from) == DType::f16;
       Bytes in = counting(static_cast<std::size_t>(lanes.span_bytes()));
       if (floats) std::ranges::fill(in, std::byte{0x3c});  // a normal number in both types
@@ -148,7 +148,7 @@ TEST_F(Rules, ImagesOfAllChannelTypesToEachOtherOrNotAtAll) {
       const bool same = from == to, halves = floats && holds(to, lane_dtype(from));
       for (const Way way : {Way::kernel, Way::staged}) {
         if (!same && !halves) {
-          EXPECT_EQ(code_of([&] { copy(src, dst, way); }), ErrorCode::unsupported);
+          EXPECT_EQ(transfer_code([&] { copy(src, dst, way); }), ErrorCode::unsupported);
           continue;
         }
         copy(src, dst, way);
@@ -161,14 +161,14 @@ TEST_F(Rules, ImagesOfAllChannelTypesToEachOtherOrNotAtAll) {
     }
     // A buffer of bytes is no buffer of fractions.
     if (from != ChannelType::unorm8) continue;
-    const DeviceTensor src = DeviceTensor::make_image(runtime, image_of("nh|Cw4c", dims, from));
+    const DeviceTensor src = DeviceTensor::make_image(runtime, bound_image("nh|Cw4c", dims, from));
     for (const DType type : types) {
       const DeviceTensor buffer = DeviceTensor::make_buffer(runtime, {Layout::contiguous(dims), type});
       if (type == DType::u8) {
         copy(src, buffer);
         runtime.finish();
       } else {
-        EXPECT_EQ(code_of([&] { copy(src, buffer); }), ErrorCode::unsupported);
+        EXPECT_EQ(transfer_code([&] { copy(src, buffer); }), ErrorCode::unsupported);
       }
     }
   }
@@ -190,19 +190,19 @@ TEST_F(Rules, KernelsGetAsManyTensorsAsTheyHaveArguments) {
     EXPECT_EQ(out, (std::vector<float>(4, 2.0f)));
   }
   const DeviceTensor a = DeviceTensor::make_buffer(runtime, desc);
-  EXPECT_EQ(code_of([&] {
+  EXPECT_EQ(transfer_code([&] {
               run_kernel(runtime, source, "add", std::vector{a}, {4, 1, 1});
             }),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([&] {
+  EXPECT_EQ(transfer_code([&] {
               run_kernel(runtime, source, "add", std::vector{a, a, a}, {4, 1, 1});
             }),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([&] {
+  EXPECT_EQ(transfer_code([&] {
               run_kernel(runtime, source, "subtract", std::vector{a, a}, {4, 1, 1});
             }),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([&] {
+  EXPECT_EQ(transfer_code([&] {
               run_kernel(runtime, "no kernel", "add", std::vector{a, a}, {4, 1, 1});
             }),
             ErrorCode::invalid_argument);
@@ -230,10 +230,10 @@ TEST_F(Rules, TransfersAreWatchedAndEnded) {
     const auto stop = [](int64_t, int64_t) { return false; };
     upload(rows, x, buffer, {.way = way, .go_on = watch});
     check();
-    EXPECT_EQ(code_of([&] { upload(rows, x, buffer, {.way = way, .go_on = stop}); }), ErrorCode::interrupted);
+    EXPECT_EQ(transfer_code([&] { upload(rows, x, buffer, {.way = way, .go_on = stop}); }), ErrorCode::interrupted);
     upload(rows, x, buffer, {.way = way});
     Bytes y(x.size()), z(static_cast<std::size_t>(gaps.span_bytes()));
-    EXPECT_EQ(code_of([&] { download(buffer, rows, y, {.way = way, .go_on = stop}); }), ErrorCode::interrupted);
+    EXPECT_EQ(transfer_code([&] { download(buffer, rows, y, {.way = way, .go_on = stop}); }), ErrorCode::interrupted);
     download(buffer, rows, y, {.way = way, .go_on = watch});
     check();
     EXPECT_TRUE(x == y);
@@ -243,19 +243,20 @@ TEST_F(Rules, TransfersAreWatchedAndEnded) {
   // Ending it is no failure of a way, after which another would be tried.
   int calls = 0;
   const auto once = [&](int64_t, int64_t) { return ++calls > 1; };
-  EXPECT_EQ(code_of([&] { upload(rows, x, buffer, {.go_on = once}); }), ErrorCode::interrupted);
+  EXPECT_EQ(transfer_code([&] { upload(rows, x, buffer, {.go_on = once}); }), ErrorCode::interrupted);
   EXPECT_EQ(calls, 1);
 }
 
 TEST_F(Rules, HandlesOfOtherContextsAreRefusedAndTwoQueuesAreInOrder) {
   const Runtime first, other;
-  EXPECT_EQ(code_of([&] { Runtime::wrap(first.context(), other.queue()); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(transfer_code([&] { Runtime::wrap(first.context(), other.queue()); }), ErrorCode::invalid_argument);
   const Dims dims{1, 4, 3, 5};
   const TensorDesc host(Layout::contiguous(dims), DType::f32);
   const DeviceTensor buffer = DeviceTensor::make_buffer(other, host);
-  EXPECT_EQ(code_of([&] { DeviceTensor::wrap_buffer(first, buffer.memory(), host); }), ErrorCode::invalid_argument);
-  const DeviceTensor image = DeviceTensor::make_image(other, image_of("nh|Cw4c", dims));
-  EXPECT_EQ(code_of([&] { DeviceTensor::wrap_image(first, image.memory(), *image.image()); }),
+  EXPECT_EQ(transfer_code([&] { DeviceTensor::wrap_buffer(first, buffer.memory(), host); }),
+            ErrorCode::invalid_argument);
+  const DeviceTensor image = DeviceTensor::make_image(other, bound_image("nh|Cw4c", dims));
+  EXPECT_EQ(transfer_code([&] { DeviceTensor::wrap_image(first, image.memory(), *image.image()); }),
             ErrorCode::invalid_argument);
 
   const abi::Functions& cl = require_functions();

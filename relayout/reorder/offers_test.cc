@@ -11,7 +11,7 @@
 namespace relayout {
 namespace {
 
-TensorDesc desc(std::string_view format, const Dims& dims, DType type = DType::f32) {
+TensorDesc typed_desc(std::string_view format, const Dims& dims, DType type = DType::f32) {
   return {Format::parse(format).bind(dims), type};
 }
 
@@ -19,10 +19,10 @@ const Offer& chosen(const std::vector<Offer>& all) { return *std::ranges::find_i
 
 TEST(Offers, AreSortedByPriceAndOneIsChosen) {
   const std::tuple<TensorDesc, TensorDesc> pairs[] = {
-      {desc("abc", {83, 106, 2}, DType::s16), desc("bac", {83, 106, 2}, DType::s16)},
-      {desc("nChw16c", {8, 800, 40, 30}), desc("nhwc", {8, 800, 40, 30})},
-      {desc("ab", {300, 500}), desc("ba", {300, 500}, DType::bf16)},
-      {desc("nchw", {2, 3, 17, 19}, DType::s4), desc("nhwc", {2, 3, 17, 19}, DType::s4)}};
+      {typed_desc("abc", {83, 106, 2}, DType::s16), typed_desc("bac", {83, 106, 2}, DType::s16)},
+      {typed_desc("nChw16c", {8, 800, 40, 30}), typed_desc("nhwc", {8, 800, 40, 30})},
+      {typed_desc("ab", {300, 500}), typed_desc("ba", {300, 500}, DType::bf16)},
+      {typed_desc("nchw", {2, 3, 17, 19}, DType::s4), typed_desc("nhwc", {2, 3, 17, 19}, DType::s4)}};
   for (const auto& [src, dst] : pairs) {
     const auto all = offers(src, dst);
     ASSERT_FALSE(all.empty());
@@ -36,11 +36,12 @@ TEST(Offers, AreSortedByPriceAndOneIsChosen) {
 }
 
 TEST(Offers, AWayThatIsAskedForIsGone) {
-  const TensorDesc src = desc("ab", {300, 500}), dst = desc("ba", {300, 500}, DType::bf16);
+  const TensorDesc src = typed_desc("ab", {300, 500}), dst = typed_desc("ba", {300, 500}, DType::bf16);
   const auto by = [&](Tuning::Way way) { return Plan::make(src, dst, {}, {}, {.way = way}); };
   EXPECT_TRUE(by(Tuning::Way::stages).data().boxes()[0].as<Stages>());
   EXPECT_FALSE(by(Tuning::Way::boxes).data().boxes()[0].as<Stages>());
-  const TensorDesc small = desc("nwc", {16, 3, 211}, DType::u8), turned = desc("ncw", {16, 3, 211}, DType::u8);
+  const TensorDesc small = typed_desc("nwc", {16, 3, 211}, DType::u8),
+                   turned = typed_desc("ncw", {16, 3, 211}, DType::u8);
   const auto lines = Plan::make(small, turned, {}, {.permuted_bytes = 64}, {.way = Tuning::Way::lines});
   EXPECT_TRUE(lines.data().boxes()[0].as<ProgrammedLines>());
   const auto boxes = Plan::make(small, turned, {}, {.permuted_bytes = 64}, {.way = Tuning::Way::boxes});
@@ -49,14 +50,15 @@ TEST(Offers, AWayThatIsAskedForIsGone) {
 
 // What machines choose for twice 2.8 MB of f32, nhwc -> nchw.
 TEST(Offers, MachinesChooseByTheirCaches) {
-  const TensorDesc src = desc("nhwc", {1, 64, 104, 105}), dst = desc("nchw", {1, 64, 104, 105});
+  const TensorDesc src = typed_desc("nhwc", {1, 64, 104, 105}), dst = typed_desc("nchw", {1, 64, 104, 105});
   const auto on = [&](const Machine& machine) { return chosen(offers(src, dst, {}, machine)).plan; };
   // On a phone with 4 MiB of a last level both sides are beyond the caches, so that the destination is better not read
   // before it is written. A desktop whose last level is large and its own keeps both there.
   EXPECT_TRUE(on({.l1 = 32 << 10, .l2 = 512 << 10, .l3 = 4 << 20}).streams());
   EXPECT_FALSE(on({.l1 = 48 << 10, .l2 = 2 << 20, .l3 = 32 << 20}).streams());
   // A machine that permutes no bytes is never offered line programs.
-  const TensorDesc few = desc("nwc", {16, 3, 211}, DType::u8), planar = desc("ncw", {16, 3, 211}, DType::u8);
+  const TensorDesc few = typed_desc("nwc", {16, 3, 211}, DType::u8),
+                   planar = typed_desc("ncw", {16, 3, 211}, DType::u8);
   for (const Offer& offer : offers(few, planar, {}, {.permuted_bytes = 0}))
     EXPECT_FALSE(offer.plan.data().boxes()[0].as<ProgrammedLines>()) << offer.plan.explain();
   const auto wide = offers(few, planar, {}, {.permuted_bytes = 64});
@@ -66,7 +68,7 @@ TEST(Offers, MachinesChooseByTheirCaches) {
 
 // A server's shared last level is slow to reach, so what a desktop would move through it goes past it in whole lines.
 TEST(Offers, ASharedLastLevelIsPassedBySooner) {
-  const TensorDesc src = desc("nChw16c", {32, 64, 28, 28}), dst = desc("nhwc", {32, 64, 28, 28});
+  const TensorDesc src = typed_desc("nChw16c", {32, 64, 28, 28}), dst = typed_desc("nhwc", {32, 64, 28, 28});
   const Machine desktop{.l1 = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20};
   const Machine server{.l1 = 32 << 10, .l2 = 1 << 20, .l3 = int64_t{260} << 20};
   EXPECT_FALSE(Plan::make(src, dst, {}, desktop).streams() && !Plan::make(src, dst, {}, server).streams());

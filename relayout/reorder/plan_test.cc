@@ -15,12 +15,12 @@ namespace {
 using test::desc;
 using test::error_of;
 
-Plan plan(std::string_view from, std::string_view to, const Dims& dims, DType dtype = DType::f32) {
+Plan plan_of(std::string_view from, std::string_view to, const Dims& dims, DType dtype = DType::f32) {
   return Plan::make(desc(from, dims, dtype), desc(to, dims, dtype));
 }
 
 TEST(Plan, EqualLayoutsAreOneCopy) {
-  const Plan p = plan("nchw", "nchw", {2, 3, 4, 5});
+  const Plan p = plan_of("nchw", "nchw", {2, 3, 4, 5});
   ASSERT_EQ(p.data().boxes().size(), 1u);
   EXPECT_EQ(p.data().boxes()[0].shape(), KernelShape::copy);
   EXPECT_EQ(p.data().boxes()[0].col_count, 480);
@@ -29,7 +29,7 @@ TEST(Plan, EqualLayoutsAreOneCopy) {
 }
 
 TEST(Plan, AxesFuseIntoATranspose) {
-  const Plan p = plan("nchw", "nhwc", {2, 64, 4, 5});
+  const Plan p = plan_of("nchw", "nhwc", {2, 64, 4, 5});
   ASSERT_EQ(p.data().boxes().size(), 1u);
   const BoxPlan& box = p.data().boxes()[0];
   EXPECT_EQ(box.shape(), KernelShape::transpose);
@@ -40,34 +40,34 @@ TEST(Plan, AxesFuseIntoATranspose) {
 }
 
 TEST(Plan, ShortRunsBecomeLargerElements) {
-  const Plan p = plan("abc", "bac", {7, 9, 2});
+  const Plan p = plan_of("abc", "bac", {7, 9, 2});
   EXPECT_EQ(p.data().boxes()[0].piece[kSrc], 8);
-  const Plan bytes = plan("abc", "bac", {7, 9, 16}, DType::u8);
+  const Plan bytes = plan_of("abc", "bac", {7, 9, 16}, DType::u8);
   EXPECT_EQ(bytes.data().boxes()[0].piece[kSrc], 16);
-  const Plan nibbles = plan("abc", "bac", {7, 9, 4}, DType::s4);
+  const Plan nibbles = plan_of("abc", "bac", {7, 9, 4}, DType::s4);
   EXPECT_EQ(nibbles.data().boxes()[0].piece[kSrc], 2);
   // Three nibbles are no whole bytes: they are moved as bytes, by stages.
-  EXPECT_TRUE(plan("abc", "bac", {7, 9, 3}, DType::s4).data().boxes()[0].as<Stages>());
+  EXPECT_TRUE(plan_of("abc", "bac", {7, 9, 3}, DType::s4).data().boxes()[0].as<Stages>());
 }
 
 TEST(Plan, WhatBothSidesStartWithIsOneElement) {
   // The same 16 bytes are innermost on both sides: 8 steps of b and 2 of a.
-  const BoxPlan both = plan("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).data().boxes()[0];
+  const BoxPlan both = plan_of("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).data().boxes()[0];
   EXPECT_EQ(both.shape(), KernelShape::transpose);
   EXPECT_EQ(both.piece[kSrc], 16);
   // A piece has the block of 4 b, which both sides have, and two steps along d.
-  const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).data().boxes()[0];
+  const BoxPlan one = plan_of("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).data().boxes()[0];
   EXPECT_EQ(one.piece[kSrc], 8);
   const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
   ASSERT_TRUE(one.as<RegisterTiles>());
   EXPECT_EQ(one.as<RegisterTiles>()->dst_pattern, a_first);
   // Here the two sides have different innermost dims.
-  EXPECT_EQ(plan("abcd", "acdb", {2, 16, 16, 16}, DType::u8).data().boxes()[0].piece[kSrc], 1);
+  EXPECT_EQ(plan_of("abcd", "acdb", {2, 16, 16, 16}, DType::u8).data().boxes()[0].piece[kSrc], 1);
 }
 
 TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
   // The tail is one channel of a block: single bytes that lie apart on both sides. All axes are rows or columns.
-  const Plan p = plan("nChw16c", "nhwc", {4, 17, 8, 8}, DType::u8);
+  const Plan p = plan_of("nChw16c", "nhwc", {4, 17, 8, 8}, DType::u8);
   ASSERT_EQ(p.data().boxes().size(), 2u);
   EXPECT_EQ(p.data().boxes()[1].shape(), KernelShape::gather);
   EXPECT_TRUE(p.data().boxes()[1].loops.empty());
@@ -77,7 +77,7 @@ TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
 // A few long runs are interleaved without tiles of registers.
 TEST(Plan, FewAreInterleaved) {
   for (const auto& [from, to] : {std::pair("Abcd4a", "ABcd4a2b"), {"ABcd4a2b", "Abcd4a"}}) {
-    const Plan p = plan(from, to, {8, 4, 29, 31}, DType::u8);
+    const Plan p = plan_of(from, to, {8, 4, 29, 31}, DType::u8);
     ASSERT_EQ(p.data().boxes().size(), 1u);
     ASSERT_TRUE(p.data().boxes()[0].as<Transposition>());
     EXPECT_EQ(std::min(p.data().boxes()[0].row_count, p.data().boxes()[0].col_count), 2);
@@ -91,7 +91,7 @@ TEST(Plan, FewAreInterleavedRowByRow) {
                                  {"strides:150528,1,-672,3", "nchw"},
                                  {"nchw", "strides:172032,1,768,3"},
                                  {"nchw", "strides:150528,1,-672,3"}}) {
-    const Plan p = plan(from, to, dims, DType::u8);
+    const Plan p = plan_of(from, to, dims, DType::u8);
     ASSERT_EQ(p.data().boxes().size(), 1u);
     const BoxPlan& box = p.data().boxes()[0];
     EXPECT_EQ(box.shape(), KernelShape::transpose) << p.explain();
@@ -105,11 +105,11 @@ TEST(Plan, FewAreInterleavedRowByRow) {
 // elements are transposed.
 TEST(Plan, PermutedGroups) {
   for (const auto& [from, to] : {std::pair("aBCd4c4b", "aBCd2b4c2b"), std::pair("aBCd4b4c", "aBCd4c4b")}) {
-    const Plan p = plan(from, to, {8, 64, 32, 5}, DType::s8);
+    const Plan p = plan_of(from, to, {8, 64, 32, 5}, DType::s8);
     ASSERT_EQ(p.data().boxes().size(), 1u) << from;
     ASSERT_TRUE(p.data().boxes()[0].as<ProgrammedLines>()) << p.explain();
   }
-  const Plan p = plan("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
+  const Plan p = plan_of("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
   ASSERT_TRUE(p.data().boxes()[0].as<Transposition>()) << p.explain();
 }
 
@@ -117,21 +117,21 @@ TEST(Plan, PermutedGroups) {
 // columns.
 TEST(Plan, SmallAxesMakeNoSmallBlocks) {
   for (const auto& [from, to] : {std::pair("ABcd4a4b", "BAcd2b8a16b2a"), std::pair("ABcd8b8a", "ABcd4b16a4b")}) {
-    const Plan p = plan(from, to, {32, 67, 29, 31}, DType::s8);
+    const Plan p = plan_of(from, to, {32, 67, 29, 31}, DType::s8);
     for (const BoxPlan& box : p.data().boxes()) {
       if (box.shape() == KernelShape::gather) {
         EXPECT_GE(box.block_rows * box.block_cols, 256) << p.explain();
       }
     }
   }
-  const Plan few = plan("ABcd4b16a4b", "bcda", {32, 67, 29, 31});
+  const Plan few = plan_of("ABcd4b16a4b", "bcda", {32, 67, 29, 31});
   EXPECT_GE(few.data().boxes()[0].block_rows * few.data().boxes()[0].block_cols, 1024) << few.explain();
 }
 
 // 16 rows by 9 x 16 columns would be many small blocks. So the axis of 32 steps is cut: four steps are columns as well,
 // and the other eight, which do not follow the rows in the source, are a loop.
 TEST(Plan, FewRowsTakeAPartOfAnAxis) {
-  const Plan p = plan("OIhw16i16o", "oihw", {512, 512, 3, 3});
+  const Plan p = plan_of("OIhw16i16o", "oihw", {512, 512, 3, 3});
   ASSERT_EQ(p.data().boxes().size(), 1u);
   EXPECT_EQ(p.data().boxes()[0].col_count, 4 * 16 * 9);
   EXPECT_EQ(p.data().boxes()[0].row_count, 16);
@@ -150,7 +150,7 @@ TEST(Plan, SmallRegionsOfPiecesGrow) {
 }
 
 TEST(Plan, OddAxesAreCutForTiles) {
-  const Plan p = plan("nchw", "nChw8c", {2, 16, 29, 31}, DType::u8);
+  const Plan p = plan_of("nchw", "nChw8c", {2, 16, 29, 31}, DType::u8);
   ASSERT_EQ(p.data().boxes().size(), 2u);
   EXPECT_EQ(p.data().boxes()[0].elements, 2 * 16 * 898);
   EXPECT_EQ(p.data().boxes()[0].piece[kSrc], 2);
@@ -158,7 +158,7 @@ TEST(Plan, OddAxesAreCutForTiles) {
 }
 
 TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
-  const Plan p = plan("nchw", "nChw8c", {2, 17, 5, 4});
+  const Plan p = plan_of("nchw", "nChw8c", {2, 17, 5, 4});
   EXPECT_EQ(p.data().boxes().size(), 2u);
   int64_t moved = 0, filled = 0;
   for (const BoxPlan& box : p.data().boxes()) moved += box.elements;
@@ -175,7 +175,7 @@ TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
 
 // Padding that both sides have is moved with the data where that makes fewer boxes, and is filled afterwards.
 TEST(Plan, PaddingOfBothSidesIsMoved) {
-  const Plan p = plan("nChw16c", "nChw8c", {2, 29, 5, 4});
+  const Plan p = plan_of("nChw16c", "nChw8c", {2, 29, 5, 4});
   ASSERT_EQ(p.data().boxes().size(), 1u);
   EXPECT_EQ(p.data().boxes()[0].elements, 2 * 32 * 20);
   ASSERT_EQ(p.data().fills().size(), 1u);
@@ -185,15 +185,15 @@ TEST(Plan, PaddingOfBothSidesIsMoved) {
   Attributes keep;
   keep.padding = Padding::keep();
   EXPECT_EQ(Plan::make(p.src(), p.dst(), keep).data().boxes()[0].elements, 2 * 16 * 20);
-  EXPECT_EQ(plan("nChw16c", "nhwc", {2, 29, 5, 4}).data().boxes()[0].elements, 2 * 16 * 20);
-  EXPECT_EQ(plan("aBcd16b", "aBcd32b", {2, 17, 5, 4}).data().boxes().size(), 2u);
+  EXPECT_EQ(plan_of("nChw16c", "nhwc", {2, 29, 5, 4}).data().boxes()[0].elements, 2 * 16 * 20);
+  EXPECT_EQ(plan_of("aBcd16b", "aBcd32b", {2, 17, 5, 4}).data().boxes().size(), 2u);
 }
 
 // Where only the destination has padding, whatever elements follow in the source are moved there and overwritten by the
 // fill later. This saves boxes. A separate box does the places where such reads would leave the memory of the source.
 TEST(Plan, TailsReadPastTheSourcesDims) {
   const Dims dims{32, 67, 29, 31};
-  const Plan p = plan("acdb", "aBCd8b8c", dims, DType::u8);
+  const Plan p = plan_of("acdb", "aBCd8b8c", dims, DType::u8);
   EXPECT_EQ(p.data().boxes()[0].elements, 31 * 72 * 32 * 31);
   int64_t moved = 0, filled = 0;
   for (const BoxPlan& box : p.data().boxes()) moved += box.elements;
@@ -201,7 +201,7 @@ TEST(Plan, TailsReadPastTheSourcesDims) {
   EXPECT_EQ(moved, 31 * 72 * 32 * 31 + 67 * 29 * 31);
   EXPECT_EQ(filled, 32 * (72 * 32 - 67 * 29) * 31);
   // Here the source has padding too (b has capacity 96 and c 30), and no more than that is moved.
-  EXPECT_EQ(plan("aBdC48b2c", "aBCd16b16c", dims, DType::u8).data().boxes()[0].elements % (31 * 32), 0);
+  EXPECT_EQ(plan_of("aBdC48b2c", "aBCd16b16c", dims, DType::u8).data().boxes()[0].elements % (31 * 32), 0);
   // This is not done where the destination's padding must be kept, for elements of 4 bytes, for sources with gaps, or
   // for small tensors.
   const auto largest = [](const Plan& plan) {
@@ -210,15 +210,15 @@ TEST(Plan, TailsReadPastTheSourcesDims) {
   Attributes keep;
   keep.padding = Padding::keep();
   EXPECT_EQ(largest(Plan::make(p.src(), p.dst(), keep)), 32 * 64 * 24 * 31);
-  EXPECT_EQ(largest(plan("acdb", "aBCd8b8c", dims, DType::f32)), 32 * 64 * 24 * 31);
-  EXPECT_EQ(largest(plan("strides:70000,1,2077,67", "aBCd8b8c", dims, DType::u8)), 32 * 64 * 24 * 31);
-  EXPECT_EQ(largest(plan("acdb", "aBCd8b8c", {1, 67, 29, 31}, DType::u8)), 64 * 24 * 31);
+  EXPECT_EQ(largest(plan_of("acdb", "aBCd8b8c", dims, DType::f32)), 32 * 64 * 24 * 31);
+  EXPECT_EQ(largest(plan_of("strides:70000,1,2077,67", "aBCd8b8c", dims, DType::u8)), 32 * 64 * 24 * 31);
+  EXPECT_EQ(largest(plan_of("acdb", "aBCd8b8c", {1, 67, 29, 31}, DType::u8)), 64 * 24 * 31);
 }
 
 TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
   // Each of 25 blocks has 3 bytes of padding in 16. One store of 64 bytes fills four blocks; the seventh and last store
   // starts at block 21 and overlaps the sixth.
-  const Plan p = plan("nchw", "nChw16c", {2, 29, 5, 5}, DType::u8);
+  const Plan p = plan_of("nchw", "nChw16c", {2, 29, 5, 5}, DType::u8);
   ASSERT_EQ(p.data().fills().size(), 1u);
   const BoxPlan& fill = p.data().fills()[0];
   EXPECT_EQ(fill.as<Fill>()->mask, uint64_t{0x0007000700070007});
@@ -277,7 +277,7 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
 }
 
 TEST(Plan, ExplainSaysWhatIsDone) {
-  const std::string text = plan("nchw", "nChw8c", {2, 17, 5, 4}).explain();
+  const std::string text = plan_of("nchw", "nChw8c", {2, 17, 5, 4}).explain();
   for (const char* part :
        {"2x17x5x4", "from  f32 abcd", "to    f32 aBcd8b", "padded to 2x24x5x4", "transpose of 4-byte elements",
         "2 boxes", "280 elements set to 0", "reads 2720 bytes, writes 3840"}) {
@@ -289,7 +289,7 @@ TEST(Plan, ExplainSaysWhatIsDone) {
   const std::string quantize =
       Plan::make(desc("nchw", {1, 2, 3, 4}), desc("nhwc", {1, 2, 3, 4}, DType::u8), a).explain();
   EXPECT_NE(quantize.find("dst = u8(src scale * src + dst zero point)"), std::string::npos) << quantize;
-  EXPECT_NE(plan("ab", "ba", {0, 3}).explain().find("nothing to do"), std::string::npos);
+  EXPECT_NE(plan_of("ab", "ba", {0, 3}).explain().find("nothing to do"), std::string::npos);
   const TensorDesc src = desc("nchw", {2, 64, 56, 56}), dst = desc("nhwc", {2, 64, 56, 56});
   const auto by = [&](int64_t l3, Tuning::Stream stream) {
     return Plan::make(src, dst, {}, {32 << 10, 256 << 10, l3}, {.stream = stream}).explain();
@@ -301,14 +301,15 @@ TEST(Plan, ExplainSaysWhatIsDone) {
   EXPECT_NE(by(1 << 20, Tuning::Stream::by_size).find("blocks of 64 x 64, fetched 256 bytes ahead\n"),
             std::string::npos);
   EXPECT_EQ(by(32 << 20, Tuning::Stream::by_size).find("ahead"), std::string::npos);
-  EXPECT_NE(plan("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
+  EXPECT_NE(plan_of("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
 }
 
 // Twelve dims with tails in two places each would need 3^12 boxes; tables avoid that. Planning time grows with the
 // number of boxes.
 TEST(Plan, ManyTailsMakeNoManyBoxes) {
   const Dims dims(12, 7);
-  const Plan p = plan("abcdefghijkl", "ABCDEFGHIJKL2a2b2c2d2e2f2g2h2i2j2k2l2a2b2c2d2e2f2g2h2i2j2k2l", dims, DType::u8);
+  const Plan p =
+      plan_of("abcdefghijkl", "ABCDEFGHIJKL2a2b2c2d2e2f2g2h2i2j2k2l2a2b2c2d2e2f2g2h2i2j2k2l", dims, DType::u8);
   EXPECT_LE(p.data().boxes().size(), 512u);
   EXPECT_LE(p.data().fills().size(), 12 * 512u);
   int64_t moved = 0, filled = 0;
@@ -321,7 +322,7 @@ TEST(Plan, ManyTailsMakeNoManyBoxes) {
 TEST(Plan, TablesAreBoundedInBytes) {
   // Blocks that do not nest over 50 million indices: 1.2 GB of offsets.
   const Dims dims{50'000'000, 2};
-  const Error tables = error_of([&] { plan("Ab7000003a", "Ab7000001a", dims, DType::u8); });
+  const Error tables = error_of([&] { plan_of("Ab7000003a", "Ab7000001a", dims, DType::u8); });
   EXPECT_EQ(tables.code(), ErrorCode::limit);
   EXPECT_EQ(tables.field(), "dims[0]");
   EXPECT_EQ(tables.value(), "1200000000");

@@ -13,7 +13,7 @@ namespace {
 
 using test::desc;
 
-bool streams(const char* from, const char* to, const Dims& dims, DType dtype) {
+bool is_streamed(const char* from, const char* to, const Dims& dims, DType dtype) {
   return Plan::make({Format::parse(from).bind(dims), dtype}, {Format::parse(to).bind(dims), dtype}).streams();
 }
 
@@ -38,10 +38,10 @@ TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
 // Pieces of less than half a line that do not divide a line go through the cache, unless lines are made by byte
 // permutations, as in the first case.
 TEST(StreamedPlan, ScrapsGoThroughTheCache) {
-  EXPECT_TRUE(streams("nChw4c", "nhwc", {64, 3, 600, 600}, DType::u8));     // 3 bytes
-  EXPECT_FALSE(streams("nChw8c", "nhwc", {64, 7, 300, 300}, DType::f32));   // 28
-  EXPECT_TRUE(streams("nChw8c", "nhwc", {64, 16, 200, 200}, DType::f32));   // 32, half a line
-  EXPECT_TRUE(streams("nChw16c", "nhwc", {64, 12, 200, 200}, DType::f32));  // 48
+  EXPECT_TRUE(is_streamed("nChw4c", "nhwc", {64, 3, 600, 600}, DType::u8));     // 3 bytes
+  EXPECT_FALSE(is_streamed("nChw8c", "nhwc", {64, 7, 300, 300}, DType::f32));   // 28
+  EXPECT_TRUE(is_streamed("nChw8c", "nhwc", {64, 16, 200, 200}, DType::f32));   // 32, half a line
+  EXPECT_TRUE(is_streamed("nChw16c", "nhwc", {64, 12, 200, 200}, DType::f32));  // 48
 }
 
 // Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
@@ -136,8 +136,8 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
 // Rows of a few bytes, and tails of boxes that go through the cache, are not written past it.
 TEST(StreamedPlan, ShortRowsGoThroughTheCache) {
   const Dims dims{128, 67, 29, 31};
-  EXPECT_FALSE(streams("dcab", "adCb2c", dims, DType::bf16));     // rows of 4 bytes
-  EXPECT_FALSE(streams("adCb4c", "ABcd8b8a", dims, DType::f32));  // of half a line, a tile apart
+  EXPECT_FALSE(is_streamed("dcab", "adCb2c", dims, DType::bf16));     // rows of 4 bytes
+  EXPECT_FALSE(is_streamed("adCb4c", "ABcd8b8a", dims, DType::f32));  // of half a line, a tile apart
   const TensorDesc src = desc("cdBa2b", dims), dst = desc("aBdC16b4c", dims);
   EXPECT_FALSE(Plan::make(src, dst).streams());
   const Plan always = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always});
@@ -206,13 +206,13 @@ TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
 // share a line, half where runs share lines, three quarters where boxes share lines, and half for lines made by byte
 // permutations.
 TEST(StreamedPlan, SharesOfTheLastLevel) {
-  EXPECT_FALSE(streams("abcd", "acdb", {5, 64, 56, 56}, DType::f32));  // 8.0 MB
-  EXPECT_TRUE(streams("abcd", "acdb", {6, 64, 56, 56}, DType::f32));
-  EXPECT_FALSE(streams("abcd", "acdb", {32, 17, 56, 56}, DType::f32));  // 13.6 MB
-  EXPECT_TRUE(streams("abcd", "acdb", {40, 17, 56, 56}, DType::f32));
-  EXPECT_FALSE(streams("aBcd16b", "abcd", {40, 17, 56, 56}, DType::f32));  // 24.6 MB
-  EXPECT_TRUE(streams("aBcd16b", "abcd", {48, 17, 56, 56}, DType::f32));
-  EXPECT_TRUE(streams("aBcd16b", "acdb", {160, 17, 56, 56}, DType::s8));  // 24.6 MB
+  EXPECT_FALSE(is_streamed("abcd", "acdb", {5, 64, 56, 56}, DType::f32));  // 8.0 MB
+  EXPECT_TRUE(is_streamed("abcd", "acdb", {6, 64, 56, 56}, DType::f32));
+  EXPECT_FALSE(is_streamed("abcd", "acdb", {32, 17, 56, 56}, DType::f32));  // 13.6 MB
+  EXPECT_TRUE(is_streamed("abcd", "acdb", {40, 17, 56, 56}, DType::f32));
+  EXPECT_FALSE(is_streamed("aBcd16b", "abcd", {40, 17, 56, 56}, DType::f32));  // 24.6 MB
+  EXPECT_TRUE(is_streamed("aBcd16b", "abcd", {48, 17, 56, 56}, DType::f32));
+  EXPECT_TRUE(is_streamed("aBcd16b", "acdb", {160, 17, 56, 56}, DType::s8));  // 24.6 MB
 }
 
 // A last level that is slow and shared by many cores: only 32 MiB of it count, and whole lines are written past it from
@@ -303,23 +303,23 @@ TEST(StreamedPlan, PaddingOfWholeLines) {
 // Consecutive tiles that read the same lines need these in the cache, but a quarter of its sets does not hold 450
 // lines.
 TEST(StreamedPlan, LinesInFewSetsAreReadOnce) {
-  EXPECT_FALSE(streams("aBdC16c16b2c", "abcd", {64, 67, 29, 31}, DType::f32));
-  EXPECT_TRUE(streams("aBcd16b", "abcd", {64, 67, 29, 31}, DType::f32));
+  EXPECT_FALSE(is_streamed("aBdC16c16b2c", "abcd", {64, 67, 29, 31}, DType::f32));
+  EXPECT_TRUE(is_streamed("aBcd16b", "abcd", {64, 67, 29, 31}, DType::f32));
 }
 
 // Runs of less than a line make no lines by tiles.
 TEST(StreamedPlan, PartsOfLinesMakeNoTiles) {
-  EXPECT_FALSE(streams("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::s8));
-  EXPECT_TRUE(streams("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::bf16));
+  EXPECT_FALSE(is_streamed("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::s8));
+  EXPECT_TRUE(is_streamed("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::bf16));
 }
 
 // Where the last level holds both sides, the time to start small blocks of tiles must be less than the time to read the
 // destination's lines. Beyond the last level it is.
 TEST(StreamedPlan, SmallBlocksAreWeighedInTheLastLevel) {
-  EXPECT_FALSE(streams("adcb", "ABcd16b16a", {32, 67, 29, 31}, DType::f32));
-  EXPECT_TRUE(streams("adcb", "ABcd16b16a", {128, 67, 29, 31}, DType::f32));
+  EXPECT_FALSE(is_streamed("adcb", "ABcd16b16a", {32, 67, 29, 31}, DType::f32));
+  EXPECT_TRUE(is_streamed("adcb", "ABcd16b16a", {128, 67, 29, 31}, DType::f32));
   // With as much padding as elements, tiles are worth it.
-  EXPECT_TRUE(streams("Abcd32a", "ABcd16b64a", {32, 67, 29, 31}, DType::f32));
+  EXPECT_TRUE(is_streamed("Abcd32a", "ABcd16b64a", {32, 67, 29, 31}, DType::f32));
 }
 
 // Where rows of small elements are less than a line in the source, they are not packed to tiles of a line by a line.

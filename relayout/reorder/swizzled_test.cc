@@ -11,14 +11,14 @@
 namespace relayout {
 namespace {
 
-void collect(const Box& box, const Tables& tables, std::size_t axis, const Offsets& at, std::vector<Offsets>& out) {
+void collect_box(const Box& box, const Tables& tables, std::size_t axis, const Offsets& at, std::vector<Offsets>& out) {
   if (axis == box.axes.size()) return out.push_back(at);
   for (int64_t j = 0; j < box.axes[axis].extent; ++j) {
     Offsets next = at;
     const int32_t table = box.axes[axis].table;
     for (std::size_t k = 0; k < kOperands; ++k)
       next[k] += table < 0 ? j * box.axes[axis].stride[k] : tables.at(static_cast<std::size_t>(table))[j][k];
-    collect(box, tables, axis + 1, next, out);
+    collect_box(box, tables, axis + 1, next, out);
   }
 }
 
@@ -47,11 +47,11 @@ TEST(SwizzledBoxes, HoldEveryIndexOnceWithItsOffsets) {
     std::vector<Offsets> found, expected;
     const auto boxes = refine(src, dst, attribute, begin, end, tables);
     for (Box box : boxes) {
-      collect(box, tables, 0, box.offset, found);
+      collect_box(box, tables, 0, box.offset, found);
       const std::size_t count = found.size();
       simplify(box);
       std::vector<Offsets> simple;
-      collect(box, tables, 0, box.offset, simple);
+      collect_box(box, tables, 0, box.offset, simple);
       ASSERT_LE(simple.size(), count);
     }
     test::each_index(begin, end, [&](const Dims& index) {

@@ -9,7 +9,7 @@ import re
 
 from functions import DIRECTIVE, LITERAL, blanked, heading_name, is_function_heading, without
 
-# What is compiled as one: the sources below each folder of relayout/, the command, and the modules of Python.
+# What is compiled as one: the sources below each folder of relayout/, its tests, the command, and Python's modules.
 TARGET = re.compile(r"(relayout/\w+|tools|python/src)/")
 ALONE = re.compile(r"set_source_files_properties\(([^)]*?)\bPROPERTIES\b[^)]*SKIP_UNITY_BUILD_INCLUSION")
 TEMPLATE = re.compile(r"^\s*template\s*(?=<)")
@@ -44,6 +44,8 @@ def declared(heading, has_body):
     if type_ := TYPE.match(heading):
         return (type_.group(1), None) if has_body else None  # a declaration without a body names a thing once more
     before_value = re.split(r"(?<![=!<>])=(?!=)|\{\}", without(heading, "<", ">"))[0]
+    if before_value.startswith(("TEST", "INSTANTIATE_TEST", "RC_GTEST")):
+        return None
     if "(" in before_value:
         name = heading_name(heading)
         return None if "::" in name or name == "(unnamed)" else (name, None)
@@ -112,13 +114,14 @@ def check_anonymous(files):
     """Findings: (rule, what it is about, text)."""
     alone = set().union(*(compiled_alone(path, files) for path in files
                           if path.endswith("/CMakeLists.txt") and TARGET.fullmatch(path.rsplit("/", 1)[0] + "/")))
-    first = {}  # by (target, namespace, name): the file and the definition
+    first = {}  # by (target, whether a test, namespace, name): the file and the definition
     for path, text in sorted(files.items()):
         target = TARGET.match(path)
-        if target is None or not path.endswith(".cc") or path.endswith("_test.cc") or path in alone:
+        if target is None or not path.endswith(".cc") or path in alone:
             continue
+        unit = (target.group(1), path.endswith("_test.cc"))
         for (namespace, name), definition in NamespaceScanner(text).names().items():
-            other, before = first.setdefault((target.group(1), namespace, name), (path, definition))
+            other, before = first.setdefault((*unit, namespace, name), (path, definition))
             if other != path and (definition is None or definition != before):
                 yield ("anonymous", f"{path} {name}",
                        f"{name} is also in an anonymous namespace of {other}, which may be compiled with this file")
@@ -152,6 +155,8 @@ def self_test():
              ({a: file("struct S {};"), b: file("struct S {};", "relayout::other")}, 0),
              ({a: file("struct S {};"), "relayout/core/b.cc": file("struct S {};")}, 0),
              ({a: file("struct S {};"), "relayout/cpu/b_test.cc": file("struct S {};")}, 0),
+         ({"relayout/cpu/a_test.cc": file("TEST(A, B) {}"), "relayout/cpu/b_test.cc": file("TEST(A, C) {}")}, 0),
+         ({"relayout/cpu/a_test.cc": file("struct S {};"), "relayout/cpu/b_test.cc": file("struct S {};")}, 1),
              ({"tools/CMakeLists.txt": cmake, "tools/x.cc": file("struct S {};"), "tools/y.cc": file("struct S {};")},
               0)]
     for tree, count in trees:

@@ -51,6 +51,8 @@ void each_index(const Dims& extents, F&& f) {
   each_index(Dims(extents.size(), 0), extents, std::forward<F>(f));
 }
 
+inline Layout bound(std::string_view format, const Dims& dims) { return Format::parse(format).bind(dims); }
+
 inline TensorDesc desc(std::string_view format, const Dims& dims, DType dtype = DType::f32) {
   return TensorDesc(Format::parse(format).bind(dims), dtype);
 }

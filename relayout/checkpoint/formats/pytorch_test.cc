@@ -13,7 +13,7 @@ namespace {
 using std::string_literals::operator""s;
 using test::zip_archive;
 
-std::string text(const std::string& characters) {
+std::string pickled_text(const std::string& characters) {
   return "X" + test::little_endian(static_cast<uint32_t>(characters.size())) + characters;
 }
 std::string number(int32_t value) { return "J" + test::little_endian(value); }
@@ -24,7 +24,8 @@ std::string dims(const std::vector<int32_t>& values) {
   return out + "t";
 }
 std::string storage(const std::string& type, const std::string& key) {
-  return "(" + text("storage") + global("torch", type) + text(key) + text("cpu") + number(6) + "tQ";
+  return "(" + pickled_text("storage") + global("torch", type) + pickled_text(key) + pickled_text("cpu") + number(6) +
+         "tQ";
 }
 std::string tensor(const std::string& of_storage, int32_t offset, const std::vector<int32_t>& size,
                    const std::vector<int32_t>& stride) {
@@ -34,7 +35,7 @@ std::string tensor(const std::string& of_storage, int32_t offset, const std::vec
 /// A dict of these keys and values.
 std::string dict(const std::vector<std::pair<std::string, std::string>>& items) {
   std::string out = "}(";
-  for (const auto& [key, value] : items) out += text(key) + value;
+  for (const auto& [key, value] : items) out += pickled_text(key) + value;
   return out + "u";
 }
 const std::string kBytes = "abcdefghijkl";
@@ -74,9 +75,10 @@ TEST(Pytorch, ReadsViewsOfStorages) {
 TEST(Pytorch, ReadsParametersAndNewTypes) {
   const std::string plain = tensor(storage("ByteStorage", "0"), 0, {2}, {1});
   const auto untyped = [&](const std::string& type) {
-    return global("torch._utils", "_rebuild_tensor_v3") + "((" + text("storage") +
-           global("torch.storage", "UntypedStorage") + text("0") + text("cpu") + number(6) + "tQ" + number(0) +
-           dims({2}) + dims({1}) + "\x89" + global("collections", "OrderedDict") + ")R" + global("torch", type) + "tR";
+    return global("torch._utils", "_rebuild_tensor_v3") + "((" + pickled_text("storage") +
+           global("torch.storage", "UntypedStorage") + pickled_text("0") + pickled_text("cpu") + number(6) + "tQ" +
+           number(0) + dims({2}) + dims({1}) + "\x89" + global("collections", "OrderedDict") + ")R" +
+           global("torch", type) + "tR";
   };
   const Saved saved(
       dict({{"p", global("torch._utils", "_rebuild_parameter") + "(" + plain + "\x88" +
@@ -102,14 +104,14 @@ TEST(Pytorch, ReadsParametersAndNewTypes) {
 
 TEST(Pytorch, JoinsNamesAndKeepsPlainValues) {
   const std::string plain = tensor(storage("ByteStorage", "0"), 0, {2}, {1});
-  const std::string ordered = global("collections", "OrderedDict") + "(](" + text("b") + plain + "\x86" + "etR";
+  const std::string ordered = global("collections", "OrderedDict") + "(](" + pickled_text("b") + plain + "\x86" + "etR";
   const Saved saved(
       dict({{"model", dict({{"w", plain}})},
-            {"pairs", global("collections", "OrderedDict") + "](" + text("b") + plain + "\x86" + "e\x85R"},
-            {"set", global("collections", "OrderedDict") + ")R" + text("c") + plain + "s"},
+            {"pairs", global("collections", "OrderedDict") + "](" + pickled_text("b") + plain + "\x86" + "e\x85R"},
+            {"set", global("collections", "OrderedDict") + ")R" + pickled_text("c") + plain + "s"},
             {"list", "](" + plain + number(7) + "e"},
             {"epoch", number(3)},
-            {"name", text("x")},
+            {"name", pickled_text("x")},
             {"none", "N"},
             {"lr", "G\x3f\xf8\0\0\0\0\0\0"s},
             {"type", global("torch", "float32")}}));
@@ -125,7 +127,7 @@ TEST(Pytorch, JoinsNamesAndKeepsPlainValues) {
 TEST(Pytorch, NamesWhatItRefusesAndReadsTheRest) {
   const std::string plain = tensor(storage("ByteStorage", "0"), 0, {2}, {1});
   const Saved saved(
-      dict({{"evil", global("os", "system") + text("touch /tmp/x") + "\x85R"},
+      dict({{"evil", global("os", "system") + pickled_text("touch /tmp/x") + "\x85R"},
             {"array", global("numpy.core.multiarray", "_reconstruct") + ")R"},
             {"w", plain},
             {"far", tensor(storage("ByteStorage", "0"), 11, {2}, {1})},
@@ -166,7 +168,7 @@ TEST(Pytorch, BoundsWhatGrows) {
     doubled += "](h"s + static_cast<char>(i) + "h" + static_cast<char>(i) + "eq" + static_cast<char>(i + 1);
   EXPECT_EQ(refused(doubled).code(), ErrorCode::limit);
   // A long text in many places.
-  std::string named = "]q\0("s + text(std::string(1 << 20, 'n')) + "q\1";
+  std::string named = "]q\0("s + pickled_text(std::string(1 << 20, 'n')) + "q\1";
   for (int i = 0; i < 300; ++i) named += "h\1";
   EXPECT_EQ(refused(named + "e").code(), ErrorCode::limit);
 }

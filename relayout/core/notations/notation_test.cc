@@ -17,7 +17,7 @@ using test::code_of;
 using test::each_index;
 using test::error_of;
 
-Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
+using test::bound;
 
 std::string parse_error(std::string_view text) {
   const Error error = error_of([&] { Format::parse(text); });

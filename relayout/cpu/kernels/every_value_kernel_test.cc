@@ -39,7 +39,7 @@ void expect_as_plain(const Checked& k, int64_t src_bytes, int64_t dst_bytes, int
 }
 
 constexpr int64_t kLengths[] = {0, 1, 7, 16, 33, 131};
-constexpr int64_t kValueBytes[] = {4, 8};  // by compute type
+constexpr int64_t kComputeBytes[] = {4, 8};  // by compute type
 
 }  // namespace
 
@@ -149,7 +149,7 @@ void check(const Checked& k, ArithmeticKernel) {
   const AttributeLists<double> in_f64 = lists_of(wide);
   const void* const attributes = compute == 0 ? static_cast<const void*>(&in_f32) : &in_f64;
   for (const int64_t n : kLengths) {
-    const int64_t bytes = n * kValueBytes[compute];
+    const int64_t bytes = n * kComputeBytes[compute];
     expect_as_plain(k, bytes, bytes, 9, [&](const Kernels& table, const std::byte* src, std::byte* dst) {
       std::copy_n(src, bytes, dst);
       table.arithmetic[compute](dst, src, attributes, n, 0.5);

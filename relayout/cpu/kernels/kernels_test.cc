@@ -80,7 +80,7 @@ TEST_P(EveryTable, CopyAtEveryMisalignment) {
 }
 
 /// Six runs apart from each other, with gaps of `gap` bytes; the destination's rows are the source's backwards.
-struct Runs {
+struct CopiedRuns {
   int64_t bytes, gap;
   int64_t pitch() const { return bytes + gap; }
   int64_t span() const { return 5 * pitch() + bytes; }
@@ -98,7 +98,7 @@ TEST_P(EveryTable, CopyOfRegions) {
       for (const int64_t gap : {0, 1, 16, 64}) {
         for (const int64_t shift : {0, 1, 16, 24, 48}) {
           for (const Guarded::Side at : kSides) {
-            const Runs runs{bytes, gap};
+            const CopiedRuns runs{bytes, gap};
             Guarded src(runs.span(), at, 63 - shift), dst(runs.span(), at, shift);
             randomize(src.bytes(), rng);
             randomize(dst.bytes(), rng);

@@ -30,7 +30,7 @@ struct Lines {
 };
 
 /// The element at a place of memory, bit by bit.
-int element(const std::byte* memory, int bits, int64_t place) {
+int line_element(const std::byte* memory, int bits, int64_t place) {
   int out = 0;
   for (int b = 0; b < bits; ++b) {
     const int64_t at = place * bits + b;
@@ -55,7 +55,7 @@ void check_unpacked(const Kernels& kernels, int bits, const Lines& lines, const 
   std::vector<std::byte> expected(bytes.bytes().size(), kBefore);
   for (int64_t line = 0; line < 3; ++line) {
     for (int64_t i = 0; i < lines.n; ++i) {
-      const int value = element(memory.data(), bits, lines.place(line, i));
+      const int value = line_element(memory.data(), bits, lines.place(line, i));
       const bool negative = sign && value >> (bits - 1) != 0;
       expected[static_cast<std::size_t>(line * lines.step() + i)] =
           static_cast<std::byte>(negative ? value - (1 << bits) : value);
@@ -103,7 +103,8 @@ TEST_P(SubByteKernels, TwoThreadsWritePartsOfTheSameBytes) {
     write(0);
     other.join();
     for (int64_t i = 0; i < kElements; ++i)
-      EXPECT_EQ(element(memory.data(), bits, i), (kTurns - 1 + i / 2 + i % 2) & ((1 << bits) - 1)) << bits << " " << i;
+      EXPECT_EQ(line_element(memory.data(), bits, i), (kTurns - 1 + i / 2 + i % 2) & ((1 << bits) - 1))
+          << bits << " " << i;
   }
 }
 

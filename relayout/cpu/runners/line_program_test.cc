@@ -15,33 +15,33 @@ namespace {
 using test::desc;
 using test::Guarded;
 
-struct Case {
+struct LineCase {
   const char *src, *dst;
   Dims dims;
   DType dtype;
 };
 
 TEST(LineProgramRun, WholeAndInParts) {
-  const Case cases[] = {{"ncw", "nwc", {178, 3, 21}, DType::s16},
-                        {"abc", "bac", {51, 19, 4}, DType::f32},
-                        {"abc", "bac", {15, 685, 3}, DType::u8},
-                        {"abcde", "ceabd", {12, 83, 2, 6, 2}, DType::u8},
-                        {"abcdef", "fcadbe", {4, 9, 11, 8, 2, 3}, DType::u32},
-                        {"nCw4c", "ncw", {1, 856, 59}, DType::u8},
-                        {"nChw6c", "nChw8c", {2, 23, 2, 70}, DType::s32},
-                        {"strides:6000,-1,150,3", "nhwc", {2, 3, 40, 50}, DType::u8},
-                        {"ndhwc", "nCdhw3c", {4, 7, 11, 29, 1}, DType::boolean},
-                        {"abc", "acb", {87, 33, 21}, DType::u8},
-                        // Several boxes, blocks that do not nest, and padding.
-                        {"nChw6c", "nChw16c", {12, 41, 1, 2}, DType::u8},
-                        {"nCw16c", "nCw5c", {7, 163, 31}, DType::boolean},
-                        {"nChw7c", "nChw4c", {1, 139, 2, 6}, DType::f32},
-                        {"ncw", "nCw16c", {45, 5, 6}, DType::f32},
-                        {"nCw8c", "nCw16c", {3, 40, 9}, DType::s16},
-                        {"oihw", "OIhw4i8o2i", {13, 9, 3, 3}, DType::f16},
-                        {"ABcd16a16b", "abcd", {5, 35, 3, 3}, DType::s8}};
+  const LineCase cases[] = {{"ncw", "nwc", {178, 3, 21}, DType::s16},
+                            {"abc", "bac", {51, 19, 4}, DType::f32},
+                            {"abc", "bac", {15, 685, 3}, DType::u8},
+                            {"abcde", "ceabd", {12, 83, 2, 6, 2}, DType::u8},
+                            {"abcdef", "fcadbe", {4, 9, 11, 8, 2, 3}, DType::u32},
+                            {"nCw4c", "ncw", {1, 856, 59}, DType::u8},
+                            {"nChw6c", "nChw8c", {2, 23, 2, 70}, DType::s32},
+                            {"strides:6000,-1,150,3", "nhwc", {2, 3, 40, 50}, DType::u8},
+                            {"ndhwc", "nCdhw3c", {4, 7, 11, 29, 1}, DType::boolean},
+                            {"abc", "acb", {87, 33, 21}, DType::u8},
+                            // Several boxes, blocks that do not nest, and padding.
+                            {"nChw6c", "nChw16c", {12, 41, 1, 2}, DType::u8},
+                            {"nCw16c", "nCw5c", {7, 163, 31}, DType::boolean},
+                            {"nChw7c", "nChw4c", {1, 139, 2, 6}, DType::f32},
+                            {"ncw", "nCw16c", {45, 5, 6}, DType::f32},
+                            {"nCw8c", "nCw16c", {3, 40, 9}, DType::s16},
+                            {"oihw", "OIhw4i8o2i", {13, 9, 3, 3}, DType::f16},
+                            {"ABcd16a16b", "abcd", {5, 35, 3, 3}, DType::s8}};
   int64_t runs = 0, programs = 0, padded = 0;
-  for (const Case& c : cases) {
+  for (const LineCase& c : cases) {
     const TensorDesc src = desc(c.src, c.dims, c.dtype), dst = desc(c.dst, c.dims, c.dtype);
     std::vector<std::byte> bytes(static_cast<std::size_t>(src.span_bytes()));
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 37 + i / 251) % 2);

@@ -42,8 +42,8 @@ std::vector<std::byte> values(const TensorDesc& of) {
 }
 
 /// Runs the plans on every instruction set, with the destination right before and right after a forbidden page.
-void expect_reference(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
-                      std::span<const Plan> plans) {
+void expect_staged(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                   std::span<const Plan> plans) {
   const std::vector<std::byte> in = values(src);
   std::vector<std::byte> before = values(dst), expected = before;
   reference_reorder(src, in.data(), dst, expected.data(), attributes);
@@ -61,19 +61,19 @@ void expect_reference(const TensorDesc& src, const TensorDesc& dst, const Attrib
   }
 }
 
-constexpr std::tuple<const char*, const char*> kLayouts[] = {{"abcd", "acdb"},
-                                                             {"acdb", "abcd"},
-                                                             {"abcd", "dcba"},
-                                                             {"aBcd16b", "acdb"},
-                                                             {"acdb", "aBcd16b"},
-                                                             {"aBcd6b", "aBcd5b"},
-                                                             {"aBcd5b", "aBcd16b"},
-                                                             {"ABcd4a8b", "abcd"},
-                                                             {"abcd", "ABcd8b16a2b"},
-                                                             {"strides:1,9,400,-9000", "acdb"},
-                                                             {"abcd", "strides:40000,1,1000,40"},
-                                                             {"strides:0,70,9,1", "acdb"},
-                                                             {"aBcd4b", "ABcd2a3b"}};
+constexpr std::tuple<const char*, const char*> kStagedLayouts[] = {{"abcd", "acdb"},
+                                                                   {"acdb", "abcd"},
+                                                                   {"abcd", "dcba"},
+                                                                   {"aBcd16b", "acdb"},
+                                                                   {"acdb", "aBcd16b"},
+                                                                   {"aBcd6b", "aBcd5b"},
+                                                                   {"aBcd5b", "aBcd16b"},
+                                                                   {"ABcd4a8b", "abcd"},
+                                                                   {"abcd", "ABcd8b16a2b"},
+                                                                   {"strides:1,9,400,-9000", "acdb"},
+                                                                   {"abcd", "strides:40000,1,1000,40"},
+                                                                   {"strides:0,70,9,1", "acdb"},
+                                                                   {"aBcd4b", "ABcd2a3b"}};
 
 TEST(Stages, EqualTheReference) {
   const std::pair<DType, DType> kTypes[] = {
@@ -82,7 +82,7 @@ TEST(Stages, EqualTheReference) {
       {DType::f32, DType::s32}, {DType::f64, DType::f64}};
   int64_t planned = 0;
   for (const Dims& dims : {Dims{3, 17, 7, 9}, Dims{2, 35, 11, 13}, Dims{5, 24, 1, 23}}) {
-    for (const auto& [from, to] : kLayouts) {
+    for (const auto& [from, to] : kStagedLayouts) {
       for (const auto& [src_type, dst_type] : kTypes) {
         const TensorDesc src = desc(from, dims, src_type), dst = desc(to, dims, dst_type);
         for (const auto kind : {Padding::Kind::value, Padding::Kind::keep}) {
@@ -96,7 +96,7 @@ TEST(Stages, EqualTheReference) {
           }
           SCOPED_TRACE(std::string(from) + " -> " + to + " " + join(dims) + " " + std::string(name(src_type)) + " -> " +
                        std::string(name(dst_type)));
-          expect_reference(src, dst, attributes, plans);
+          expect_staged(src, dst, attributes, plans);
           if (HasFatalFailure()) return;
         }
       }
@@ -118,7 +118,7 @@ TEST(Stages, Compute) {
   point.dst_zero_point = {{3}, 0};
   point.padding.value = 2;
   for (const Attributes& attributes : {scale, batch, channel, spread, sum, point}) {
-    for (const auto& [from, to] : kLayouts) {
+    for (const auto& [from, to] : kStagedLayouts) {
       for (const auto& [src_type, dst_type] : {std::pair{DType::f32, DType::s8},
                                                {DType::s8, DType::f32},
                                                {DType::s4, DType::s4},
@@ -131,7 +131,7 @@ TEST(Stages, Compute) {
         const Plan plan = Plan::make(src, dst, attributes, {}, {.way = Tuning::Way::stages});
         SCOPED_TRACE(std::string(from) + " -> " + to + " " + std::string(name(src_type)) + " -> " +
                      std::string(name(dst_type)));
-        expect_reference(src, dst, attributes, {&plan, 1});
+        expect_staged(src, dst, attributes, {&plan, 1});
         if (HasFatalFailure()) return;
       }
     }
@@ -152,7 +152,7 @@ TEST(Stages, ManyChunks) {
       const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .way = Tuning::Way::stages});
       ASSERT_TRUE(plan.data().boxes()[0].as<Stages>()) << plan.explain();
       EXPECT_GT(plan.data().boxes()[0].blocks, 1) << plan.explain();
-      expect_reference(src, dst, {}, {&plan, 1});
+      expect_staged(src, dst, {}, {&plan, 1});
       if (HasFatalFailure()) return;
     }
   }

@@ -19,7 +19,7 @@ using test::counting;
 using test::desc;
 using test::Guarded;
 
-void expect_reference(const TensorDesc& src, const TensorDesc& dst) {
+void expect_sub_byte(const TensorDesc& src, const TensorDesc& dst) {
   Guarded from(src.span_bytes(), Guarded::Side::end), to(dst.span_bytes(), Guarded::Side::end);
   std::ranges::copy(counting(src.span_bytes()), from.data());
   // Values are small, so that every type can hold them.
@@ -71,7 +71,7 @@ TEST(SubByteBlocks, EqualTheReference) {
     for (const auto& [from, to, dims] : pairs) {
       SCOPED_TRACE(std::string(from) + " -> " + to + " " + join(dims) + " " + std::string(name(src)) + " -> " +
                    std::string(name(dst)));
-      expect_reference(desc(from, dims, src), desc(to, dims, dst));
+      expect_sub_byte(desc(from, dims, src), desc(to, dims, dst));
       if (HasFatalFailure()) return;
     }
   }

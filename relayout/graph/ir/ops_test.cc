@@ -194,12 +194,12 @@ TEST(Ops, WindowsAreCountedAndDeconvolutionGoesBack) {
   EXPECT_GT(fitting, 1000);
 }
 
-constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
 TEST(Ops, StepsOfTheWholeRangeOf64BitsAreExact) {
   const int64_t least = std::numeric_limits<int64_t>::min();
   EXPECT_EQ(shapes(inputs({{{9}}}), Kind::slice, SliceAttributes{{8}, {-1}, {least}}), (Shapes{{1}}));
-  EXPECT_EQ(shapes(inputs({{{9}}}), Kind::slice, SliceAttributes{{0}, {9}, {kHuge}}), (Shapes{{1}}));
+  EXPECT_EQ(shapes(inputs({{{9}}}), Kind::slice, SliceAttributes{{0}, {9}, {kLargest}}), (Shapes{{1}}));
 }
 
 std::string rules_of(Case c, Kind kind, NodeAttributes attributes, Pass pass = Pass::forward_inference, int dsts = 0,

@@ -15,11 +15,11 @@ namespace {
 using enum EltwiseAlgorithm;
 using BinaryAlgorithm::add, BinaryAlgorithm::sub, BinaryAlgorithm::mul, BinaryAlgorithm::div;
 
-const Dims kDims{2, 3, 8};
+const Dims kSimplifiedDims{2, 3, 8};
 
 struct Writer {
   Graph g;
-  TensorId x = g.input("x", kDims);
+  TensorId x = g.input("x", kSimplifiedDims);
 
   TensorId scaled(TensorId t, double alpha, double beta = 0) { return g.eltwise(t, {linear, alpha, beta}); }
   TensorId mean(TensorId t, std::vector<int> axes) {
@@ -37,7 +37,7 @@ std::vector<Kind> simplified(const std::function<TensorId(Writer&)>& write, Node
   Writer w;
   w.g.output(write(w));
   std::mt19937 rng(5);
-  const Values x = test::random_values(checked_product(kDims).value(), rng, -2, 2);
+  const Values x = test::random_values(checked_product(kSimplifiedDims).value(), rng, -2, 2);
   const Values expected = evaluate(w.g, std::array{x})[0];
   simplify(w.g);
   test::expect_near(evaluate(w.g, std::array{x})[0], expected, 1e-5);
@@ -153,7 +153,9 @@ TEST(Compositions, Silu) {
   EXPECT_EQ(node.as<EltwiseAttributes>().alpha, 1.702);
   const auto shifted = [](Writer& w) { return w.g.binary(w.x, w.g.eltwise(w.scaled(w.x, 1, 2), {logistic}), mul); };
   EXPECT_EQ(simplified(shifted).size(), 3u);
-  const auto other = [](Writer& w) { return w.g.binary(w.constant(kDims, 1), w.g.eltwise(w.x, {logistic}), mul); };
+  const auto other = [](Writer& w) {
+    return w.g.binary(w.constant(kSimplifiedDims, 1), w.g.eltwise(w.x, {logistic}), mul);
+  };
   EXPECT_EQ(simplified(other).size(), 2u);
 }
 

@@ -31,7 +31,7 @@ std::vector<Kind> kinds_of(const Graph& graph) {
   return out;
 }
 
-Values some(int64_t count, double step) {
+Values some_values(int64_t count, double step) {
   Values out;
   for (int64_t i = 0; i < count; ++i) out.push_back(std::sin(static_cast<double>(i) * step));
   return out;
@@ -40,7 +40,7 @@ Values some(int64_t count, double step) {
 TensorId weights(Graph& graph, const std::string& name, const Dims& dims, DType dtype) {
   return graph.constant(
       name, dims, dtype,
-      std::make_shared<const std::vector<std::byte>>(store(some(*checked_product(dims), 0.7), dtype)));
+      std::make_shared<const std::vector<std::byte>>(store(some_values(*checked_product(dims), 0.7), dtype)));
 }
 
 /// conv - relu - reshape - product, all in one type.
@@ -84,7 +84,7 @@ TEST(Widen, ConvertsAtTheEdgesOfTheModelAlone) {
       }
     }
     EXPECT_EQ(after.tensor(after.inputs[0]).dtype, dtype);
-    expect_same_outputs(before, after, some(96, 0.3), tolerance);
+    expect_same_outputs(before, after, some_values(96, 0.3), tolerance);
     const std::string type(name(dtype));
     EXPECT_EQ(text_of(changed, "onednn 2.6.3"),
               "4 primitives of " + type + " are computed in f32, as onednn 2.6.3 has none in " + type);
@@ -124,7 +124,7 @@ TEST(Widen, OneNodeOfManyIsConvertedByItself) {
   EXPECT_EQ(changed.nodes, 1);
   EXPECT_EQ(kinds_of(after), (std::vector{Kind::convolution, Kind::reorder, Kind::pooling, Kind::reorder, Kind::eltwise,
                                           Kind::convolution}));
-  expect_same_outputs(before, after, some(144, 0.3), 0.2);
+  expect_same_outputs(before, after, some_values(144, 0.3), 0.2);
   EXPECT_EQ(text_of(changed, "a"), "1 primitive of bf16 is computed in f32, as a has none in bf16");
 }
 
@@ -141,7 +141,7 @@ TEST(Widen, ConversionsOfTheModelLeaveNothingBehind) {
   EXPECT_EQ(widen(after, only_f32()).nodes, 2);
   EXPECT_EQ(kinds_of(after),
             (std::vector{Kind::reorder, Kind::inner_product, Kind::softmax, Kind::inner_product, Kind::reorder}));
-  expect_same_outputs(before, after, some(12, 0.3), 0.01);
+  expect_same_outputs(before, after, some_values(12, 0.3), 0.01);
 }
 
 TEST(Widen, ParametersOfOneDimAreWidenedFirst) {
@@ -165,7 +165,7 @@ TEST(Widen, ParametersOfOneDimAreWidenedFirst) {
   ASSERT_EQ(kinds_of(after), std::vector{Kind::batch_normalization});
   EXPECT_EQ(after.tensor(after.nodes[0].src[0]).dtype, DType::bf16);
   for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(after.tensor(after.nodes[0].src[i]).dtype, DType::f32);
-  expect_same_outputs(before, after, some(96, 0.3), 1e-12);
+  expect_same_outputs(before, after, some_values(96, 0.3), 1e-12);
 }
 
 TEST(Widen, ResultsBetweenAreOutputsInTheirTypes) {
@@ -177,7 +177,7 @@ TEST(Widen, ResultsBetweenAreOutputsInTheirTypes) {
   before.output(x, {}, "x again");
   Graph after = before;
   EXPECT_EQ(widen(after, only_f32()).nodes, 2);
-  expect_same_outputs(before, after, some(8, 0.3), 0.01);
+  expect_same_outputs(before, after, some_values(8, 0.3), 0.01);
 }
 
 }  // namespace

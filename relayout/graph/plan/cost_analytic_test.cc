@@ -10,7 +10,7 @@
 namespace relayout::graph {
 namespace {
 
-Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(dims); }
+using test::bound;
 
 /// A backend that says how fast implementations of these names are, and runs nothing.
 class KnownPerformance : public Backend {
@@ -75,7 +75,7 @@ class AnalyticCostsTest : public testing::Test {
 
  private:
   static LayoutRequest request(const Graph& graph, TensorId t, const char* tag) {
-    return t == kNone ? LayoutRequest() : LayoutRequest(in(tag, graph.tensor(t).dims));
+    return t == kNone ? LayoutRequest() : LayoutRequest(bound(tag, graph.tensor(t).dims));
   }
 };
 
@@ -120,7 +120,7 @@ TEST_F(AnalyticCostsTest, TilesOfFourNeedAQuarterOfTheProducts) {
     Graph graph;
     const TensorId x = graph.input("x", {2, 32, size, size});
     graph.convolution(x, graph.input("w", {48, 32, 3, 3}), kNone, {.pads_begin = {1, 1}, .pads_end = {1, 1}});
-    const auto all = [&](TensorId t) { return in("abcd", graph.tensor(t).dims); };
+    const auto all = [&](TensorId t) { return bound("abcd", graph.tensor(t).dims); };
     const Node& node = graph.node(0);
     return work_of(graph, 0, {.name = "", .src = {all(node.src[0]), all(node.src[1]), {}}, .dst = {all(node.dst[0])}},
                    {.lanes = 16, .algorithm = ConvolutionAlgorithm::transforming, .tile = tile});
@@ -141,8 +141,8 @@ TEST_F(AnalyticCostsTest, PaddingIsNotWork) {
   pixel.convolution(x, pixel.input("w", {256, 256, 3, 3}), kNone, {.pads_begin = {1, 1}, .pads_end = {1, 1}});
   const Work work = work_of(pixel, 0,
                             {.name = "direct",
-                             .src = {in("nhwc", {1, 256, 1, 1}), in("abcd", {256, 256, 3, 3}), std::nullopt},
-                             .dst = {in("nhwc", {1, 256, 1, 1})}},
+                             .src = {bound("nhwc", {1, 256, 1, 1}), bound("abcd", {256, 256, 3, 3}), std::nullopt},
+                             .dst = {bound("nhwc", {1, 256, 1, 1})}},
                             {.lanes = 16, .algorithm = ConvolutionAlgorithm::direct});
   EXPECT_EQ(work.flops, 2.0 * 256 * 256);
 }

@@ -9,9 +9,9 @@
 namespace relayout::graph {
 namespace {
 
-Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(dims); }
+using test::bound;
 
-const Dims kDims{1, 32, 14, 14};
+const Dims kKeyDims{1, 32, 14, 14};
 
 /// A convolution with its implementation.
 struct Convolution {
@@ -25,8 +25,8 @@ struct Convolution {
     graph.convolution(x, graph.input("w", {16 / attributes.groups, 16 / attributes.groups, 1, 1}, dtype), kNone,
                       attributes);
     implementation = {.name = "first",
-                      .src = {in("nhwc", dims), in("abcd", graph.tensor(1).dims), std::nullopt},
-                      .dst = {in("nhwc", graph.tensor(graph.node(0).dst[0]).dims)}};
+                      .src = {bound("nhwc", dims), bound("abcd", graph.tensor(1).dims), std::nullopt},
+                      .dst = {bound("nhwc", graph.tensor(graph.node(0).dst[0]).dims)}};
   }
   CostKey key(bool in_place = false) const {
     return primitive_key(CostContext(graph), 0, implementation, nullptr, in_place);
@@ -45,10 +45,10 @@ TEST(CostKey, DiffersInEachPart) {
   other.implementation.name = "second";
   keys.push_back(other.key());
   other = Convolution();
-  other.implementation.src[0] = in("nchw", {2, 16, 8, 8});
+  other.implementation.src[0] = bound("nchw", {2, 16, 8, 8});
   keys.push_back(other.key());
   other = Convolution();
-  other.implementation.dst[0] = in("nChw8c", {2, 16, 8, 8});
+  other.implementation.dst[0] = bound("nChw8c", {2, 16, 8, 8});
   keys.push_back(other.key());
   other = Convolution();
   other.graph.tensors[1].data = std::make_shared<std::vector<std::byte>>(1024);
@@ -113,9 +113,9 @@ TEST(CostKey, OfAPostOpSaysWhetherItsConstantIsFiniteAndHasAZero) {
 }
 
 TEST(CostKey, OfReordersHasDirectionAndTypes) {
-  const TensorDesc a = test::desc("nchw", kDims), b = test::desc("nhwc", kDims);
+  const TensorDesc a = test::desc("nchw", kKeyDims), b = test::desc("nhwc", kKeyDims);
   EXPECT_FALSE(reorder_key({}, a, b) == reorder_key({}, b, a));
-  EXPECT_FALSE(reorder_key({}, a, b) == reorder_key({}, a, test::desc("nhwc", kDims, DType::bf16)));
+  EXPECT_FALSE(reorder_key({}, a, b) == reorder_key({}, a, test::desc("nhwc", kKeyDims, DType::bf16)));
 }
 
 }  // namespace

@@ -6,13 +6,14 @@
 #include <map>
 
 #include "relayout/graph/passes/backward.h"
+#include "tests/support/testing.h"
 
 namespace relayout::graph {
 namespace {
 
-Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(dims); }
+using test::bound;
 
-const Dims kDims{1, 32, 14, 14};
+const Dims kCostDims{1, 32, 14, 14};
 
 /// A convolution, whose result a relu (in place) and a pooling read, and a concat of both without a copy; its input and
 /// its weights are reordered.
@@ -21,26 +22,26 @@ struct Planned {
   LayoutPlan plan;
 
   Planned() {
-    const TensorId x = graph.input("x", kDims);
+    const TensorId x = graph.input("x", kCostDims);
     const TensorId w = graph.constant("w", {32, 32, 1, 1}, std::vector<float>(1024, 1));
     const TensorId y = graph.convolution(x, w);
     const TensorId r = graph.eltwise(y, {.algorithm = EltwiseAlgorithm::relu});
     const TensorId p = graph.pooling(y, {.kernel = {3, 3}, .pads_begin = {1, 1}, .pads_end = {1, 1}});
     const TensorId c = graph.concat({r, p});
     graph.output(c);
-    const Layout whole = in("nchw", graph.tensor(c).dims);
-    const Layout first = Layout::strided(kDims, {2 * 32 * 196, 196, 14, 1});
-    const Layout second = Layout::strided(kDims, {2 * 32 * 196, 196, 14, 1}, 32 * 196);
-    plan.copies = {{.tensor = x, .layout = in("nchw", kDims)},
-                   {.tensor = x, .layout = in("nhwc", kDims), .from = 0},
-                   {.tensor = w, .layout = in("abcd", {32, 32, 1, 1})},
-                   {.tensor = w, .layout = in("cdba", {32, 32, 1, 1}), .from = 2},
+    const Layout whole = bound("nchw", graph.tensor(c).dims);
+    const Layout first = Layout::strided(kCostDims, {2 * 32 * 196, 196, 14, 1});
+    const Layout second = Layout::strided(kCostDims, {2 * 32 * 196, 196, 14, 1}, 32 * 196);
+    plan.copies = {{.tensor = x, .layout = bound("nchw", kCostDims)},
+                   {.tensor = x, .layout = bound("nhwc", kCostDims), .from = 0},
+                   {.tensor = w, .layout = bound("abcd", {32, 32, 1, 1})},
+                   {.tensor = w, .layout = bound("cdba", {32, 32, 1, 1}), .from = 2},
                    {.tensor = c, .layout = whole},
                    {.tensor = y, .layout = first, .view_of = 4},
                    {.tensor = r, .layout = first, .view_of = 5},
                    {.tensor = p, .layout = second, .view_of = 4},
                    // Nothing reads it.
-                   {.tensor = y, .layout = in("nhwc", kDims), .from = 5}};
+                   {.tensor = y, .layout = bound("nhwc", kCostDims), .from = 5}};
     plan.nodes = {{"conv", false, {1, 3, kNone}, {5}},
                   {"relu", false, {5}, {6}},
                   {"pool", false, {5}, {7}},
@@ -79,13 +80,13 @@ TEST(Predict, AddsUpWhatRuns) {
   EXPECT_EQ(cost.total(), 310 + 10 * kMoveMargin);
   EXPECT_EQ(costs.asked, (std::map<std::string, bool>{{"conv", false}, {"relu", true}, {"pool", false}}));
   ASSERT_EQ(costs.reorders.size(), 1u);
-  EXPECT_EQ(costs.reorders[0].first.layout, in("nchw", kDims));
-  EXPECT_EQ(costs.reorders[0].second.layout, in("nhwc", kDims));
+  EXPECT_EQ(costs.reorders[0].first.layout, bound("nchw", kCostDims));
+  EXPECT_EQ(costs.reorders[0].second.layout, bound("nhwc", kCostDims));
 }
 
 TEST(Predict, AConcatThatMovesIsRun) {
   Planned planned;
-  planned.plan.copies[7] = {.tensor = planned.plan.copies[7].tensor, .layout = in("nchw", kDims)};
+  planned.plan.copies[7] = {.tensor = planned.plan.copies[7].tensor, .layout = bound("nchw", kCostDims)};
   planned.plan.nodes[3].implementation = "concat";
   Table costs;
   const PredictedCost cost = predict(planned.graph, planned.plan, costs);

@@ -53,7 +53,7 @@ class FormatsBackend : public Backend {
   }
 };
 
-struct Net {
+struct RivalNet {
   Graph graph;
   TensorId input(int64_t channels) {
     return graph.input("x" + std::to_string(graph.inputs.size()), {1, channels, 8, 8}, DType::f32,
@@ -85,7 +85,7 @@ TEST(Rivals, NamesAreThoseThatAreParsed) {
 }
 
 TEST(Rivals, UniformBlocksAreTheirOwnWhateverTheMachine) {
-  Net net;
+  RivalNet net;
   const TensorId y = net.convolution(net.input(32), 32);
   net.graph.output(y);
   EXPECT_EQ(net.made(net.plan(Policy::blocked8), y), "generated aBcd8b aBcd8b");
@@ -93,7 +93,7 @@ TEST(Rivals, UniformBlocksAreTheirOwnWhateverTheMachine) {
 }
 
 TEST(Rivals, OpenVinoTakesTheWayWhoseSourcesMatch) {
-  Net net;
+  RivalNet net;
   const TensorId x = net.input(32), a = net.convolution(x, 32), b = net.relu(a), c = net.convolution(b, 32);
   const TensorId d = net.relu(x);
   // Two sources have one format and the third another: the format of the two is chosen.
@@ -110,7 +110,7 @@ TEST(Rivals, OpenVinoTakesTheWayWhoseSourcesMatch) {
 }
 
 TEST(Rivals, OpenVinoCountsSourcesNotBytes) {
-  Net net;
+  RivalNet net;
   const TensorId big = net.convolution(net.input(32), 32);
   const TensorId small = net.graph.input("s", {1, 1, 8, 8}, DType::f32, Format::parse("nchw"));
   const TensorId smaller = net.graph.input("t", {1, 1, 8, 1}, DType::f32, Format::parse("nchw"));
@@ -121,7 +121,7 @@ TEST(Rivals, OpenVinoCountsSourcesNotBytes) {
 }
 
 TEST(Rivals, OrtBlocksConvolutionsWhoseChannelsFillBlocks) {
-  Net net;
+  RivalNet net;
   const TensorId x = net.input(3), a = net.convolution(x, 24), b = net.relu(a), c = net.convolution(b, 32);
   net.graph.output(c);
   const LayoutPlan plan = net.plan(Policy::ort);
@@ -132,7 +132,7 @@ TEST(Rivals, OrtBlocksConvolutionsWhoseChannelsFillBlocks) {
 }
 
 TEST(Rivals, OrtBlocksGroupsThatFillBlocks) {
-  Net net;
+  RivalNet net;
   const TensorId x = net.input(32);
   const TensorId depthwise = net.convolution(x, 32, 32), two = net.convolution(x, 32, 2),
                  four = net.convolution(x, 32, 4);
@@ -146,7 +146,7 @@ TEST(Rivals, OrtBlocksGroupsThatFillBlocks) {
 }
 
 TEST(Rivals, OrtKeepsBlocksWhereAllSourcesHaveThem) {
-  Net net;
+  RivalNet net;
   const TensorId x = net.input(32), a = net.convolution(x, 32), b = net.convolution(x, 32),
                  odd = net.convolution(x, 40);
   const TensorId same = net.graph.binary(a, net.relu(a)), mixed = net.graph.binary(a, x);

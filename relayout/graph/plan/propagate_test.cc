@@ -62,10 +62,10 @@ class RoundingBackend : public TestBackend {
 };
 
 /// x -> conv -> relu, and x + relu. Under `any`, the operands of the addition have different layouts.
-struct Net {
+struct PropagatedNet {
   Graph graph;
   TensorId x, w, y, z, sum;
-  explicit Net(const std::optional<Format>& input = Format::parse("nchw")) {
+  explicit PropagatedNet(const std::optional<Format>& input = Format::parse("nchw")) {
     x = graph.input("x", {2, 8, 6, 5}, DType::f32, input);
     w = graph.constant("w", {8, 8, 1, 1}, std::vector<float>(64, 1));
     y = graph.convolution(x, w);
@@ -76,7 +76,7 @@ struct Net {
 };
 
 TEST(Propagate, NoPolicyTakesWhatRoundsMore) {
-  const Net net;
+  const PropagatedNet net;
   for (int p = 0; p < kPolicyCount; ++p) {
     const PropagateOptions options{.policy = static_cast<Policy>(p)};
     const LayoutPlan plan = propagate(net.graph, RoundingBackend(), options);
@@ -89,7 +89,7 @@ TEST(Propagate, NoPolicyTakesWhatRoundsMore) {
 }
 
 TEST(Propagate, AnyFollowsTheConvolution) {
-  const Net net;
+  const PropagatedNet net;
   const LayoutPlan plan = propagate(net.graph, TestBackend());
   EXPECT_EQ(plan.policy, "any");
   EXPECT_EQ(plan.backend, "test");
@@ -108,7 +108,7 @@ TEST(Propagate, AnyFollowsTheConvolution) {
 }
 
 TEST(Propagate, UniformNchwReordersAroundTheConvolution) {
-  const Net net;
+  const PropagatedNet net;
   const LayoutPlan plan = propagate(net.graph, TestBackend(), {.policy = Policy::nchw});
   // One reorder before the convolution, and one after it.
   EXPECT_EQ(plan.reorders(net.graph).size(), 2U);
@@ -116,14 +116,14 @@ TEST(Propagate, UniformNchwReordersAroundTheConvolution) {
 }
 
 TEST(Propagate, AnInputWithoutLayoutArrivesAsItsReaderWantsIt) {
-  const Net net{std::nullopt};
+  const PropagatedNet net{std::nullopt};
   const LayoutPlan plan = propagate(net.graph, TestBackend());
   EXPECT_TRUE(plan.reorders(net.graph).empty());
   EXPECT_EQ(expression_of(plan.copy(plan.inputs[0]).layout), "acdb");
 }
 
 TEST(Propagate, AFixedOutputIsReordered) {
-  Net net;
+  PropagatedNet net;
   net.graph.tensor(net.sum).layout = Format::parse("nChw16c").bind({2, 8, 6, 5});
   const LayoutPlan plan = propagate(net.graph, TestBackend());
   ASSERT_EQ(plan.reorders(net.graph).size(), 2U);

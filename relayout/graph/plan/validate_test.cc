@@ -9,7 +9,7 @@ namespace relayout::graph {
 namespace {
 
 /// x -> relu in place -> concat with y in its memory -> a view of it.
-struct Planned {
+struct ValidPlan {
   Graph graph;
   LayoutPlan plan;
 
@@ -18,7 +18,7 @@ struct Planned {
     return static_cast<CopyId>(plan.copies.size()) - 1;
   }
 
-  Planned() {
+  ValidPlan() {
     const TensorId x = graph.input("x", {1, 16, 4, 4}), y = graph.input("y", {1, 16, 4, 4});
     const TensorId a = graph.eltwise(x, {}), b = graph.eltwise(a, {}), c = graph.concat({b, y});
     const TensorId flat = graph.reshape(c, {1, 512});
@@ -51,58 +51,58 @@ struct Planned {
   }
 };
 
-TEST(Validate, APlanOfItsGraphIsValid) { EXPECT_EQ(Planned().problem(), ""); }
+TEST(Validate, APlanOfItsGraphIsValid) { EXPECT_EQ(ValidPlan().problem(), ""); }
 
 TEST(Validate, WhatWasTamperedWithIsNamed) {
   struct Tamper {
-    void (*how)(Planned&);
+    void (*how)(ValidPlan&);
     const char* message;
   };
   const Tamper tampers[] = {
-      {[](Planned& p) { p.plan.nodes.pop_back(); }, "3 primitives, the model 4"},
-      {[](Planned& p) { p.copy(0).tensor = 77; }, "of no tensor"},
-      {[](Planned& p) {
+      {[](ValidPlan& p) { p.plan.nodes.pop_back(); }, "3 primitives, the model 4"},
+      {[](ValidPlan& p) { p.copy(0).tensor = 77; }, "of no tensor"},
+      {[](ValidPlan& p) {
          p.copy(0).layout = Layout::contiguous({1, 16, 4, 5});
        },
        "has dims 1x16x4x5"},
-      {[](Planned& p) { p.copy(5).from = 99; }, "refers to copy 99"},
-      {[](Planned& p) { p.copy(5).from = 5; }, "of itself"},
-      {[](Planned& p) { p.copy(5).from = 0; }, "reorder of another tensor"},
-      {[](Planned& p) { p.copy(2).view_of = 4, p.copy(4).view_of = 2; }, "of itself"},
-      {[](Planned& p) {
+      {[](ValidPlan& p) { p.copy(5).from = 99; }, "refers to copy 99"},
+      {[](ValidPlan& p) { p.copy(5).from = 5; }, "of itself"},
+      {[](ValidPlan& p) { p.copy(5).from = 0; }, "reorder of another tensor"},
+      {[](ValidPlan& p) { p.copy(2).view_of = 4, p.copy(4).view_of = 2; }, "of itself"},
+      {[](ValidPlan& p) {
          p.copy(0).layout = Layout::strided({1, 16, 4, 4}, {0, 0, 0, 0});
        },
        "share memory"},
-      {[](Planned& p) {
+      {[](ValidPlan& p) {
          p.copy(0).layout = Layout::strided({1, 16, 4, 4}, {0, 1 << 20, 4, 1});
        },
        "would take memory for"},
-      {[](Planned& p) {
+      {[](ValidPlan& p) {
          p.copy(4).layout = Layout::strided({1, 16, 4, 4}, {512, 16, 4, 1}, 300);
        },
        "does not fit in the memory of"},
-      {[](Planned& p) {
+      {[](ValidPlan& p) {
          p.copy(4).layout = Layout::strided({1, 16, 4, 4}, {512, 16, 4, 1}, 128);
        },
        "is not the part of"},
-      {[](Planned& p) {
+      {[](ValidPlan& p) {
          p.copy(6).layout = Layout::strided({1, 512}, {0, 1}, 0), p.copy(6).view_of = 0;
        },
        "memory of"},
-      {[](Planned& p) {
+      {[](ValidPlan& p) {
          p.copy(3).view_of = 0, p.copy(3).layout = Format::parse("nhwc").bind({1, 16, 4, 4});
        },
        "is not in place of"},
-      {[](Planned& p) { p.copy(3).view_of = 1; }, "but no view, concat or in-place node puts it there"},
-      {[](Planned& p) { p.plan.nodes[0].src[0] = 1; }, "another tensor"},
-      {[](Planned& p) { p.plan.nodes[0].dst[0] = -1; }, "another tensor"},
-      {[](Planned& p) { p.plan.nodes[0].src.clear(); }, "are 0, the model has 1"},
-      {[](Planned& p) { p.plan.nodes[0].implementation = "view"; }, "is no view"},
-      {[](Planned& p) { p.plan.outputs[0] = 0; }, "the outputs"},
-      {[](Planned& p) { p.plan.inputs.pop_back(); }, "the inputs are 1"},
+      {[](ValidPlan& p) { p.copy(3).view_of = 1; }, "but no view, concat or in-place node puts it there"},
+      {[](ValidPlan& p) { p.plan.nodes[0].src[0] = 1; }, "another tensor"},
+      {[](ValidPlan& p) { p.plan.nodes[0].dst[0] = -1; }, "another tensor"},
+      {[](ValidPlan& p) { p.plan.nodes[0].src.clear(); }, "are 0, the model has 1"},
+      {[](ValidPlan& p) { p.plan.nodes[0].implementation = "view"; }, "is no view"},
+      {[](ValidPlan& p) { p.plan.outputs[0] = 0; }, "the outputs"},
+      {[](ValidPlan& p) { p.plan.inputs.pop_back(); }, "the inputs are 1"},
   };
   for (const Tamper& tamper : tampers) {
-    Planned planned;
+    ValidPlan planned;
     tamper.how(planned);
     EXPECT_NE(planned.problem().find(tamper.message), std::string::npos)
         << "expected: " << tamper.message << "; message: " << planned.problem();

@@ -231,7 +231,7 @@ TEST(NamedSystems, Ascend) {
 // --- Tenstorrent -----------------------------------------------------------------------------------------------------
 
 /// Tiles of 32 x 32 by rows, in them faces of 16 x 16 by rows, in them rows of 16.
-int64_t tiles(const Dims& dims, const Dims& i) {
+int64_t col32_tiles(const Dims& dims, const Dims& i) {
   const int h = dims.size() - 2, w = dims.size() - 1;
   int64_t outer = 0;
   for (int d = 0; d < h; ++d) outer = outer * dims[d] + i[d];
