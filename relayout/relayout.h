@@ -13,6 +13,7 @@
 #include "relayout/checkpoint/rules/names.h"
 #include "relayout/checkpoint/rules/rules.h"
 #include "relayout/checkpoint/tensor.h"
+#include "relayout/checkpoint/whole.h"
 #include "relayout/checkpoint/writer.h"
 #include "relayout/core/banks.h"
 #include "relayout/core/decide.h"

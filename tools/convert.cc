@@ -6,6 +6,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
+#include "tools/convert_into.h"
 #include "tools/convert_options.h"
 #include "tools/interrupt.h"
 #include "tools/output.h"
@@ -199,6 +200,7 @@ int run_convert(const ConvertOptions& options, bool json) {
   require_isa();
   check_explain(options.explain);
   check_via(options.via);
+  if (options.into) return run_convert_into(options, json);
   const Conversion conversion = conversion_of(options);
   if (conversion != Conversion::tensor && conversion != Conversion::field)
     return run_record_conversion(options, conversion, json);
@@ -280,12 +282,14 @@ Verb add_convert(CommandLine& line) {
       "  relayout convert w.bin w.npy --from ggml:q4_0 --dims 4096,11008 --to ab\n"
       "  relayout convert structs.npy x.npy --field x --to ba\n"
       "  relayout convert cache.npy keys.npy --from ab --to ab --index 0=pages.npy,block=16\n"
+      "  relayout convert part.npy whole.safetensors --into 0,8,0,0 --to-tensor conv.weight\n"
       "--from and --to may be records (relayout record --help): fields of one name move, each to its own place. A "
       "packed\n"
       "format that is no layout by itself (ggml:q4_0) gives its values, as f32 unless --to-dtype says otherwise.\n"
       "The extension names the file format: .npy .npz .safetensors .bin .raw; .png, .jpg and .bmp can only be read.\n"
       "A file's shape is that of the physical array, outermost axis first.\n"
-      "The output appears whole or not at all, even if the command is killed.\n"
+      "The output appears whole or not at all, even if the command is killed. With --into it is there already, and\n"
+      "the input becomes a part of its tensor in place; a run that is killed has then written some of the part.\n"
       "- is standard input or output, in .npy format; --explain and --json then print on standard error.\n"
       "With --scale S and --zero-point Z: dst = S * src + Z where dst is an integer type, else S * (src - Z).\n"
       "With the flags of each side: dst = (SS * (src - SZ) - M) / DS + DZ. Results are rounded and saturated.\n"
@@ -297,7 +301,7 @@ Verb add_convert(CommandLine& line) {
   auto options = std::make_shared<ConvertOptions>();
   command.add_option("IN", options->input, "Input file; - is standard input").required();
   command.add_option("OUT", options->output, "Output file; - is standard output").required();
-  command.add_option("--to", options->to, "Layout of the output").required();
+  command.add_option("--to", options->to, "Layout of the output; needed but with --into");
   command.add_option("--from", options->from, "Layout of the input; needed where the file does not record it");
   command.add_option("--dims", options->dims,
                      "Logical extents, before any views; needed where the file's shape does not determine them");
@@ -310,6 +314,7 @@ Verb add_convert(CommandLine& line) {
   add_index_options(command, options->index);
   command.add_option("--tensor", options->tensor,
                      "Name of the tensor, in the input and in an .npz or .safetensors output");
+  add_into_options(command, *options);
   add_record_options(command, *options);
   command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_option("--max-memory", options->max_memory,

@@ -153,6 +153,9 @@ RecordConversion record_options(const ConvertOptions& o) {
 }
 
 Conversion conversion_of(const ConvertOptions& options) {
+  if (options.to.empty()) usage_error("--to is required; see relayout convert --help", "--to");
+  if (options.to_tensor)
+    usage_error("--to-tensor has no meaning without --into; --tensor names the output", "--to-tensor");
   check_kinds(options);
   Conversion out = Conversion::tensor;
   if (options.repack || options.requantise) {

@@ -20,6 +20,7 @@ struct ConvertOptions {
   IndexTableOptions index;
   RawOptions raw;
   std::string tensor;
+  std::optional<std::string> into, to_tensor;
   std::optional<std::string> max_memory;
   TuneFlag tune;
   ViaOptions via;

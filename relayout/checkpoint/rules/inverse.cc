@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "relayout/checkpoint/rules/rules.h"
+#include "relayout/checkpoint/values_held.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 
@@ -10,21 +11,6 @@ namespace {
 
 [[noreturn]] void fail_invert(const Rule& rule, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "invert: " + rule.where + ": " + why, "rule", rule.where);
-}
-
-/// Whether every value of a type is one of the other.
-bool holds_all(DType wide, DType narrow) {
-  if (wide == narrow) return true;
-  switch (narrow) {
-    case DType::f16:
-    case DType::bf16: return wide == DType::f32 || wide == DType::f64;
-    case DType::f32: return wide == DType::f64;
-    case DType::f8_e4m3:
-    case DType::f8_e5m2:
-      return wide == DType::f16 || wide == DType::f32 || wide == DType::f64 ||
-             (narrow == DType::f8_e4m3 && wide == DType::bf16);
-    default: return false;
-  }
 }
 
 Permutation inverse_of(const Permutation& permutation) {

@@ -36,7 +36,7 @@ bool has_signature(std::span<const std::byte> bytes, std::size_t at, uint32_t si
 }
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
-                   kLocator64 = 0x07064b50, kSaturated = 0xffffffff;
+                   kLocator64 = 0x07064b50, kDescriptor = 0x08074b50, kSaturated = 0xffffffff;
 constexpr std::size_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kCentralBytes = 46, kLocalBytes = 30;
 
 /// Where the directory is, and how many members it lists.
@@ -138,6 +138,15 @@ void locate(ZipMember& member, const CentralEntry& entry, std::span<const std::b
   member.offset = static_cast<int64_t>(begin);
   member.stored_bytes = static_cast<int64_t>(entry.stored);
   member.bytes = static_cast<int64_t>(entry.size);
+  // Where the header was written before the bytes, the checksum follows them, with or without a signature.
+  const uint64_t header = entry.header + 14, end = begin + entry.stored,
+                 behind = end + (has_signature(archive, end, kDescriptor) ? 4 : 0);
+  const auto has_crc = [&](uint64_t at) {
+    return at + 4 <= directory && number_at<uint32_t>(archive, at) == member.crc;
+  };
+  if ((entry.flags & 8) == 0 || has_crc(header)) member.crc_at.push_back(static_cast<int64_t>(header));
+  if ((entry.flags & 8) != 0 && (behind > end || has_crc(behind)))
+    member.crc_at.push_back(static_cast<int64_t>(behind));
 }
 
 /// Members that share bytes are how a small archive becomes a large one.
@@ -182,6 +191,7 @@ std::vector<ZipMember> zip_members(std::span<const std::byte> archive, const Fil
     ZipMember member;
     member.name.assign(reinterpret_cast<const char*>(rest.data()) + kCentralBytes, name_bytes);
     member.crc = number_at<uint32_t>(rest, 16);
+    member.crc_at.push_back(rest.data() - archive.data() + 16);
     rest = rest.subspan(all);
     if (member.name.ends_with('/')) continue;
     try {

@@ -28,6 +28,8 @@ struct ZipMember {
   int64_t bytes = 0;         // when it is decoded
   bool deflated = false;
   uint32_t crc = 0;  // of the decoded bytes
+  /// Where the archive has this checksum: in its directory, and in the member's header or behind its bytes.
+  std::vector<int64_t> crc_at{};
   /// Why it cannot be read. Then only the name is certain.
   std::optional<Error> problem;
 };
