@@ -54,14 +54,14 @@ int compiled_and_run(const std::string& text, const Record& record, bool is_stru
 
 TEST(CRecord, CompilesAndAgrees) {
   if (std::system("command -v cc > /dev/null") != 0) GTEST_SKIP() << "there is no C compiler";
-  struct Case {
+  struct Compiled {
     const char* text;
     Dims dims;
   };
   for (const auto& [text, dims] :
-       {Case{"record{a:u8, b:f32[3], c:f16[2,2], d:f64;aligned}", {3}},
-        Case{"record{a:s16, b:bool@7, c.x:u32@8;bytes=20}", {2, 2}}, Case{"record{a:u4[4], b:s8}", {5}},
-        Case{"ggml:q4_0", {2, 64}}, Case{"record{a:u8[2,3] = ba, b:f32[a] = strides:2@4}", {4}}}) {
+       {Compiled{"record{a:u8, b:f32[3], c:f16[2,2], d:f64;aligned}", {3}},
+        Compiled{"record{a:s16, b:bool@7, c.x:u32@8;bytes=20}", {2, 2}}, Compiled{"record{a:u4[4], b:s8}", {5}},
+        Compiled{"ggml:q4_0", {2, 64}}, Compiled{"record{a:u8[2,3] = ba, b:f32[a] = strides:2@4}", {4}}}) {
     const RecordFormat format = RecordFormat::parse(text);
     const std::string code = c_record::code(format, dims);
     const bool is_struct = code.find("struct record") != std::string::npos;

@@ -26,7 +26,7 @@ std::vector<StoredTensor> checked(const SafeTensors& parsed) {
   }
   return parsed.tensors;
 }
-std::vector<StoredTensor> stored(const std::string& bytes, const FileLimits& limits = {}) {
+std::vector<StoredTensor> in_file(const std::string& bytes, const FileLimits& limits = {}) {
   return checked(parse_safetensors(bytes_of(bytes), limits));
 }
 /// A tensor's entry; `offsets` as "0,8".
@@ -60,7 +60,7 @@ TEST(Safetensors, Plain) {
   EXPECT_EQ(parsed.tensors[1].shape, Dims{});
   EXPECT_EQ(parsed.tensors[2].byte_size, 0);
   EXPECT_FALSE(parsed.tensors[0].layout || parsed.tensors[0].dims);
-  EXPECT_TRUE(stored(file("{}", 0)).empty());
+  EXPECT_TRUE(in_file(file("{}", 0)).empty());
 }
 
 TEST(Safetensors, AllTypes) {
@@ -85,17 +85,17 @@ TEST(Safetensors, AllTypes) {
                                                                               {"BOOL", DType::boolean}}) {
     const int bytes = 4 * bits(dtype) / 8;
     const auto read =
-        stored(file("{" + entry("t", text, "4", "0," + std::to_string(bytes)) + "}", static_cast<std::size_t>(bytes)));
+        in_file(file("{" + entry("t", text, "4", "0," + std::to_string(bytes)) + "}", static_cast<std::size_t>(bytes)));
     EXPECT_EQ(read.at(0).dtype, dtype);
     const std::string head = safetensors_head({.name = "t", .dtype = dtype, .shape = {4}});
     EXPECT_EQ(head.size() % 8, 0U);
     EXPECT_NE(head.find("\"" + text + "\""), std::string::npos) << head;
-    EXPECT_EQ(stored(head + std::string(static_cast<std::size_t>(bytes), 'd')).at(0).dtype, dtype);
+    EXPECT_EQ(in_file(head + std::string(static_cast<std::size_t>(bytes), 'd')).at(0).dtype, dtype);
   }
   // Elements that do not fill their last byte are bytes to other readers.
   const std::string odd = safetensors_head({.name = "t", .dtype = DType::f4_e2m1, .shape = {3, 5}});
   EXPECT_NE(odd.find(R"("dtype":"U8","shape":[8])"), std::string::npos) << odd;
-  EXPECT_EQ(stored(odd + std::string(8, 'd')).at(0).dtype, DType::f4_e2m1);
+  EXPECT_EQ(in_file(odd + std::string(8, 'd')).at(0).dtype, DType::f4_e2m1);
 }
 
 /// Types that are not converted, and ones that nobody knew: their bytes, and their name.
@@ -108,16 +108,16 @@ TEST(Safetensors, TypesWithoutAConversion) {
                                                                    {"NEW", "0,5", 0, 0}}) {
     const std::string text =
         file("{" + entry("t", type, shape, "0," + std::to_string(bytes)) + "}", static_cast<std::size_t>(bytes));
-    const StoredTensor t = stored(text).at(0);
+    const StoredTensor t = in_file(text).at(0);
     EXPECT_EQ(t.dtype, std::nullopt);
     EXPECT_EQ(t.type_name, type);
     EXPECT_EQ(t.item_bits, width) << type;
     EXPECT_EQ(t.byte_size, bytes) << type;
     EXPECT_EQ(t.shape, parse_dims(shape)) << type;
   }
-  EXPECT_ERROR(ErrorCode::corrupt, stored(file("{" + entry("t", "C64", "3", "0,25") + "}", 25)));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(file("{" + entry("t", "F4", "3", "0,3") + "}", 3)));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(file("{" + entry("t", "", "3", "0,3") + "}", 3)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(file("{" + entry("t", "C64", "3", "0,25") + "}", 25)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(file("{" + entry("t", "F4", "3", "0,3") + "}", 3)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(file("{" + entry("t", "", "3", "0,3") + "}", 3)));
 }
 
 /// Takes one type after the other out of the format. Whatever its width, its elements are then written as bytes and
@@ -155,16 +155,16 @@ TEST(Safetensors, TypesThatTheFormatLacks) {
 
 TEST(Safetensors, HeaderLength) {
   const std::string json = "{" + entry("t", "U8", "2", "0,2") + "}", rest = json + "dd";
-  EXPECT_EQ(stored(with_length(json.size(), rest)).size(), 1U);
+  EXPECT_EQ(in_file(with_length(json.size(), rest)).size(), 1U);
   for (uint64_t length : {uint64_t{0}, uint64_t{1} << 63, uint64_t{rest.size() + 1}, UINT64_MAX, UINT64_MAX - 7}) {
-    EXPECT_ERROR(ErrorCode::corrupt, stored(with_length(length, rest)));
+    EXPECT_ERROR(ErrorCode::corrupt, in_file(with_length(length, rest)));
   }
-  EXPECT_ERROR(ErrorCode::limit, stored(with_length(json.size(), rest), {.safetensors_header_bytes = 10}));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(""));
-  EXPECT_ERROR(ErrorCode::corrupt, stored("1234567"));
+  EXPECT_ERROR(ErrorCode::limit, in_file(with_length(json.size(), rest), {.safetensors_header_bytes = 10}));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(""));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file("1234567"));
   const std::string good = with_length(json.size(), rest);
-  for (std::size_t cut = 0; cut < good.size(); ++cut) EXPECT_ERROR(ErrorCode::corrupt, stored(good.substr(0, cut)));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(good + "d"));
+  for (std::size_t cut = 0; cut < good.size(); ++cut) EXPECT_ERROR(ErrorCode::corrupt, in_file(good.substr(0, cut)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(good + "d"));
 }
 
 TEST(Safetensors, EveryLieNamesItsTensor) {
@@ -198,12 +198,12 @@ TEST(Safetensors, EveryLieNamesItsTensor) {
            "{" + a + "," + entry("the\\u001bone", "U8", "3", "2,5") + "," + entry("the\\u001bone", "U8", "3", "2,5") +
                "}",
        }) {
-    const Error error = error_of([&] { stored(file(json, 5)); });
+    const Error error = error_of([&] { in_file(file(json, 5)); });
     EXPECT_NE(error.message().find("the\\x1bone"), std::string::npos) << json << error.message();
     EXPECT_EQ(error.code(), ErrorCode::corrupt) << json << error.message();
   }
-  EXPECT_ERROR(ErrorCode::corrupt, stored(file("{}", 1)));
-  EXPECT_ERROR(ErrorCode::limit, stored(file("{" + entry("t", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1", "0,1") + "}", 1)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(file("{}", 1)));
+  EXPECT_ERROR(ErrorCode::limit, in_file(file("{" + entry("t", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1", "0,1") + "}", 1)));
 }
 
 TEST(Safetensors, MoreDimsThanATensorHasHere) {
@@ -291,16 +291,16 @@ TEST(Safetensors, BadJson) {
   for (const char* json : {"{", "{]", "{\"a\"}", "{} {}", "{\"a\":1e999}", "{\"\xff\":{}}", "{\"__metadata__\":[]}",
                            "{\"__metadata__\":{\"a\":1}}", "{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}",
                            "{\"__metadata__\":{},\"__metadata__\":{}}", " {}", "[]", "1"}) {
-    EXPECT_ERROR(ErrorCode::corrupt, stored(file(json, 0)));
+    EXPECT_ERROR(ErrorCode::corrupt, in_file(file(json, 0)));
   }
   const std::string deep = "{\"t\":{\"more\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}}";
-  EXPECT_ERROR(ErrorCode::limit, stored(file(deep, 0)));
+  EXPECT_ERROR(ErrorCode::limit, in_file(file(deep, 0)));
   const std::string two = "{" + entry("a", "U8", "0", "0,0") + "," + entry("b", "U8", "0", "0,0") + "}";
-  EXPECT_EQ(stored(file(two, 0)).size(), 2U);
-  EXPECT_ERROR(ErrorCode::limit, stored(file(two, 0), {.tensors = 1}));
+  EXPECT_EQ(in_file(file(two, 0)).size(), 2U);
+  EXPECT_ERROR(ErrorCode::limit, in_file(file(two, 0), {.tensors = 1}));
   // Unknown fields are skipped.
   EXPECT_EQ(
-      stored(file("{\"t\":{\"dtype\":\"U8\",\"more\":{\"shape\":[[{}]]},\"shape\":[2],\"data_offsets\":[0,2]}}", 2))
+      in_file(file("{\"t\":{\"dtype\":\"U8\",\"more\":{\"shape\":[[{}]]},\"shape\":[2],\"data_offsets\":[0,2]}}", 2))
           .at(0)
           .shape,
       Dims{2});
@@ -308,7 +308,7 @@ TEST(Safetensors, BadJson) {
 
 TEST(Safetensors, LayoutHeader) {
   const auto t =
-      stored(with_layout(R"({"layout":"aBcd16b","dims":[2,17,5,4],"dtype":"f32"})", "F32", "2,2,5,4,16", 5120)).at(0);
+      in_file(with_layout(R"({"layout":"aBcd16b","dims":[2,17,5,4],"dtype":"f32"})", "F32", "2,2,5,4,16", 5120)).at(0);
   ASSERT_TRUE(t.layout && t.dims);
   EXPECT_EQ(t.layout->text(), "aBcd16b");
   EXPECT_EQ(*t.dims, (Dims{2, 17, 5, 4}));
@@ -316,14 +316,14 @@ TEST(Safetensors, LayoutHeader) {
   EXPECT_EQ(t.layout->bind(*t.dims), Format::parse("nChw16c").bind({2, 17, 5, 4}));
 
   // A layout without physical axes is stored as a flat array as long as its span.
-  EXPECT_TRUE(stored(with_layout(R"({"layout":"strides:4,1","dims":[2,3]})", "U8", "7", 7)).at(0).layout);
-  const auto s4 = stored(with_layout(R"({"layout":"ab","dims":[3,3],"dtype":"s4"})", "U8", "5", 5)).at(0);
+  EXPECT_TRUE(in_file(with_layout(R"({"layout":"strides:4,1","dims":[2,3]})", "U8", "7", 7)).at(0).layout);
+  const auto s4 = in_file(with_layout(R"({"layout":"ab","dims":[3,3],"dtype":"s4"})", "U8", "5", 5)).at(0);
   EXPECT_EQ(s4.dtype, DType::s4);
   EXPECT_EQ(s4.item_bits, 4);
   EXPECT_EQ(s4.shape, (Dims{3, 3}));
   EXPECT_EQ(s4.byte_size, 5);
-  EXPECT_EQ(stored(with_layout(R"({"dtype":"u4"})", "U8", "5", 5)).at(0).shape, Dims{10});
-  EXPECT_EQ(stored(with_layout("{}", "U8", "5", 5)).at(0).shape, Dims{5});
+  EXPECT_EQ(in_file(with_layout(R"({"dtype":"u4"})", "U8", "5", 5)).at(0).shape, Dims{10});
+  EXPECT_EQ(in_file(with_layout("{}", "U8", "5", 5)).at(0).shape, Dims{5});
 }
 
 TEST(Safetensors, LayoutHeaderThatContradicts) {
@@ -343,16 +343,16 @@ TEST(Safetensors, LayoutHeaderThatContradicts) {
            R"({"layout":"ab","dims":[2,3],"dtype":"s4"})",   // not flat
            R"({"layout":"ab","dims":[2,3],"dtype":"q3"})",   //
        }) {
-    const Error error = error_of([&] { stored(with_layout(inner, "U8", "2,3", 6)); });
+    const Error error = error_of([&] { in_file(with_layout(inner, "U8", "2,3", 6)); });
     EXPECT_EQ(error.code(), ErrorCode::corrupt) << inner << error.message();
     EXPECT_NE(error.message().find("tensor \"t\""), std::string::npos) << inner << error.message();
   }
-  EXPECT_ERROR(ErrorCode::corrupt, stored(with_layout(R"({"layout":"ab","dims":[2,3],"dtype":"s4"})", "U8", "4", 4)));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(with_layout(R"({},"other":{})", "U8", "5", 5)));
-  EXPECT_ERROR(ErrorCode::unsupported, stored(with_layout("{}", "U8", "5", 5, "2")));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(with_layout("{}", "U8", "5", 5, "\"1\"")));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(file("{\"__metadata__\":{\"relayout\":\"{}\"}}", 0)));
-  EXPECT_ERROR(ErrorCode::corrupt, stored(file("{\"__metadata__\":{\"relayout\":\"no json\"}}", 0)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(with_layout(R"({"layout":"ab","dims":[2,3],"dtype":"s4"})", "U8", "4", 4)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(with_layout(R"({},"other":{})", "U8", "5", 5)));
+  EXPECT_ERROR(ErrorCode::unsupported, in_file(with_layout("{}", "U8", "5", 5, "2")));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(with_layout("{}", "U8", "5", 5, "\"1\"")));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(file("{\"__metadata__\":{\"relayout\":\"{}\"}}", 0)));
+  EXPECT_ERROR(ErrorCode::corrupt, in_file(file("{\"__metadata__\":{\"relayout\":\"no json\"}}", 0)));
 }
 
 TEST(Safetensors, RoundTrip) {

@@ -231,7 +231,7 @@ TEST(NamedSystems, Ascend) {
 // --- Tenstorrent -----------------------------------------------------------------------------------------------------
 
 /// Tiles of 32 x 32 by rows, in them faces of 16 x 16 by rows, in them rows of 16.
-int64_t col32_tiles(const Dims& dims, const Dims& i) {
+int64_t tenstorrent_tiles(const Dims& dims, const Dims& i) {
   const int h = dims.size() - 2, w = dims.size() - 1;
   int64_t outer = 0;
   for (int d = 0; d < h; ++d) outer = outer * dims[d] + i[d];
@@ -244,9 +244,9 @@ int64_t col32_tiles(const Dims& dims, const Dims& i) {
 std::vector<Case> tenstorrent_cases() {
   const std::vector<Dims> three = {{3, 40, 70}, {2, 33, 5}}, four = {{2, 3, 40, 70}, {1, 2, 7, 33}};
   return {{"tenstorrent:ROW_MAJOR", four, row_major},
-          {"tenstorrent:TILE", kMatrices, tiles},
-          {"tenstorrent:TILE", three, tiles},
-          {"tenstorrent:TILE", four, tiles}};
+          {"tenstorrent:TILE", kMatrices, tenstorrent_tiles},
+          {"tenstorrent:TILE", three, tenstorrent_tiles},
+          {"tenstorrent:TILE", four, tenstorrent_tiles}};
 }
 
 TEST(NamedSystems, Tenstorrent) {
