@@ -1,4 +1,4 @@
-// The two charts. Plain SVG 1.1: rectangles, lines and text, readable in dark and light surroundings.
+// The two charts.
 #include "bench/chart.h"
 
 #include <fmt/format.h>
@@ -9,73 +9,54 @@
 #include <tuple>
 #include <utility>
 
+#include "relayout/show/svg.h"
+
 namespace relayout::bench {
 namespace {
 
-constexpr std::string_view kInk = "#222222", kSoftInk = "#666666", kGrid = "#dddddd", kMet = "#2f6fb3",
-                           kMissed = "#d98032";
+using show::Anchor, show::kGrid, show::kInk, show::kPaper;
+constexpr std::string_view kSoftInk = show::kFaint, kMet = "#2f6fb3", kMissed = "#d98032";
 
-std::string escape(std::string_view text) {
-  std::string out;
-  for (char ch : text) out += ch == '<' ? "&lt;" : ch == '>' ? "&gt;" : ch == '&' ? "&amp;" : std::string(1, ch);
-  return out;
-}
-
-/// An SVG picture that grows as things are drawn.
+/// A drawing with the shapes of charts.
 class Picture {
  public:
-  Picture(double width, double height) : width_(width), height_(height) {}
+  Picture(double width, double height, std::string title) : drawing_(width, height, std::move(title)) {}
 
   void rectangle(double x, double y, double width, double height, std::string_view fill) {
-    body_ += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}'/>\n", x, y, width,
-                         height, fill);
+    drawing_.add(show::Box{x, y, width, height, std::string(fill)});
   }
   void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width = 1) {
-    body_ += fmt::format("<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='{}' stroke-width='{}'/>\n", x1,
-                         y1, x2, y2, stroke, width);
+    path(fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", x1, y1, x2, y2), stroke, "", width);
   }
-  /// anchor: start, middle or end
-  void text(double x, double y, std::string_view words, std::string_view anchor = "start", double size = 11,
-            std::string_view fill = kInk, std::string_view more = "") {
-    body_ += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='{}' font-size='{}' fill='{}' {}>{}</text>\n", x, y,
-                         anchor, size, fill, more, escape(words));
+  void text(double x, double y, std::string_view words, show::Anchor anchor = show::Anchor::start, double size = 11,
+            std::string_view fill = show::kInk, bool is_bold = false) {
+    drawing_.add(show::Words{x, y, std::string(words), size, std::string(fill), anchor, is_bold});
+  }
+  void upwards(double x, double y, std::string_view words) {
+    drawing_.add(show::Words{
+        .x = x, .y = y, .words = std::string(words), .size = 11, .anchor = show::Anchor::middle, .upwards = true});
   }
   void path(std::string_view points, std::string_view stroke, std::string_view dashes, double width) {
-    body_ += fmt::format(
-        "<polyline points='{}' fill='none' stroke='{}' stroke-width='{}' stroke-dasharray='{}' "
-        "stroke-linejoin='round'/>\n",
-        points, stroke, width, dashes);
+    drawing_.add(show::Line{.points = std::string(points),
+                            .stroke = std::string(stroke),
+                            .width = width,
+                            .dashes = std::string(dashes),
+                            .round = true});
   }
+  /// One of four shapes: a circle, a diamond, a triangle, a square.
   void mark(double x, double y, int kind, std::string_view fill) {
-    static constexpr double kSize = 4;
-    const auto polygon = [&](std::string_view points) {
-      body_ += fmt::format("<polygon points='{}' fill='{}' stroke='white' stroke-width='0.8'/>\n", points, fill);
-    };
-    if (kind % 4 == 0) {
-      body_ += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='{}' stroke='white' stroke-width='0.8'/>\n", x,
-                           y, kSize, fill);
-    } else if (kind % 4 == 1) {
-      polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y - kSize - 1, x + kSize + 1, y,
-                          x, y + kSize + 1, x - kSize - 1, y));
-    } else if (kind % 4 == 2) {
-      polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y - kSize, x + kSize, y + kSize, x - kSize,
-                          y + kSize));
-    } else {
-      polygon(fmt::format("{0:.1f},{2:.1f} {1:.1f},{2:.1f} {1:.1f},{3:.1f} {0:.1f},{3:.1f}", x - kSize + 0.5,
-                          x + kSize - 0.5, y - kSize + 0.5, y + kSize - 0.5));
-    }
+    static constexpr std::string_view kShapes[] = {"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", "m-4 0l4 -4l4 4l-4 4z",
+                                                   "m0 -4l4 8h-8z", "m-3.5 -3.5h7v7h-7z"};
+    drawing_.add(show::Line{.points = fmt::format("M{:.1f} {:.1f}{}", x, y, kShapes[kind % 4]),
+                            .stroke = std::string(show::kPaper),
+                            .width = 0.8,
+                            .fill = std::string(fill)});
   }
 
-  std::string done() const {
-    return fmt::format(
-        "<svg xmlns='http://www.w3.org/2000/svg' width='{0:.0f}' height='{1:.0f}' viewBox='0 0 {0:.0f} {1:.0f}' "
-        "font-family='DejaVu Sans, Verdana, sans-serif'>\n<rect width='100%' height='100%' fill='white'/>\n{2}</svg>\n",
-        width_, height_, body_);
-  }
+  std::string done() const { return show::svg(drawing_); }
 
  private:
-  double width_, height_;
-  std::string body_;
+  show::Drawing drawing_;
 };
 
 std::string machine_text(const Json& report) {
@@ -116,12 +97,12 @@ struct Bars {
 class SuiteChart {
  public:
   SuiteChart(const Json& suite, const Bars& bars, int threads)
-      : suite_(suite), bars_(bars), picture_(kWidth, height(bars)) {
+      : suite_(suite), bars_(bars), picture_(kWidth, height(bars), "Time of conversions over that of a copy") {
     picture_.text(kMargin, 24,
                   fmt::format("Time of a conversion over that of a copy of as many bytes, {} thread{}", threads,
                               threads == 1 ? "" : "s"),
-                  "start", 15, kInk, "font-weight='bold'");
-    picture_.text(kMargin, 42, machine_text(suite), "start", 11, kSoftInk);
+                  Anchor::start, 15, kInk, true);
+    picture_.text(kMargin, 42, machine_text(suite), Anchor::start, 11, kSoftInk);
     legend();
     grid();
     rows();
@@ -171,12 +152,12 @@ class SuiteChart {
     for (double at = 0; at <= bars_.most; at += 1) {
       picture_.line(x_of(at), kTop - 4, x_of(at), bottom, at == 1 ? kSoftInk : kGrid, at == 1 ? 1.5 : 1);
       const std::string words = at == bars_.most ? fmt::format("{:g} and more", at) : fmt::format("{:g}", at);
-      picture_.text(x_of(at), kTop - 9, words, "middle", 11, kSoftInk);
-      picture_.text(x_of(at), bottom + 16, words, "middle", 11, kSoftInk);
+      picture_.text(x_of(at), kTop - 9, words, Anchor::middle, 11, kSoftInk);
+      picture_.text(x_of(at), bottom + 16, words, Anchor::middle, 11, kSoftInk);
     }
     picture_.text(x_of(bars_.most / 2), bottom + 34,
                   "time / time of the copy (the faster of memcpy and non-temporal stores, same run); less is better",
-                  "middle", 11, kInk);
+                  Anchor::middle, 11, kInk);
   }
 
   void rows() {
@@ -186,8 +167,8 @@ class SuiteChart {
       if (std::exchange(row, one->at("row").get<std::string>()) != one->at("row")) {
         const std::string heading = row + ": " + title(row);
         picture_.rectangle(kLabels, y + kHeading - 20,
-                           std::max(0.0, kMargin + 7.8 * static_cast<double>(heading.size()) - kLabels), 15, "white");
-        picture_.text(kMargin, y + kHeading - 8, heading, "start", 12, kInk, "font-weight='bold'");
+                           std::max(0.0, kMargin + 7.8 * static_cast<double>(heading.size()) - kLabels), 15, kPaper);
+        picture_.text(kMargin, y + kHeading - 8, heading, Anchor::start, 12, kInk, true);
         y += kHeading;
       }
       bar(*one, y);
@@ -205,9 +186,9 @@ class SuiteChart {
   void bar(const Json& one, double y) {
     const auto ratio = one.at("ratio").get<double>();
     const bool met = one.at("met").get<bool>();
-    picture_.text(kLabels - 8, y + 12, one.at("name").get<std::string>(), "end", 11);
+    picture_.text(kLabels - 8, y + 12, one.at("name").get<std::string>(), Anchor::end, 11);
     picture_.rectangle(kLabels, y + 2.5, x_of(ratio) - kLabels, kLine - 5, met ? kMet : kMissed);
-    picture_.text(kLabels + 5, y + 12, fmt::format("{:.2f}", ratio), "start", 10, "white");
+    picture_.text(kLabels + 5, y + 12, fmt::format("{:.2f}", ratio), Anchor::start, 10, kPaper);
     const double goal = x_of(one.at("goal").get<double>());
     picture_.line(goal, y + 0.5, goal, y + kLine - 0.5, kInk, 2);
     for (const Json& peer : one.value("competitors", Json::array())) {
@@ -245,7 +226,7 @@ class Panel {
     frame(x);
     curve("memcpy_ns", "#888888", "5 3", 1.5);
     curve("nt_copy_ns", "#444444", "2 2", 1.5);
-    curve("median_ns", kMet, "none", 2.4);
+    curve("median_ns", kMet, "", 2.4);
   }
 
  private:
@@ -258,20 +239,19 @@ class Panel {
   double y_of(double gbps) const { return top_ + kPlotHeight * (1 - gbps / most_); }
 
   void frame(double x) {
-    picture_.text(left_, top_ - 9, sweep_.at("name").get<std::string>(), "start", 13, kInk, "font-weight='bold'");
+    picture_.text(left_, top_ - 9, sweep_.at("name").get<std::string>(), Anchor::start, 13, kInk, true);
     for (double at = 0; at <= most_; at += step_) {
       picture_.line(left_, y_of(at), left_ + kPlotWidth, y_of(at), at == 0 ? kSoftInk : kGrid);
-      picture_.text(left_ - 6, y_of(at) + 4, fmt::format("{:g}", at), "end", 11, kSoftInk);
+      picture_.text(left_ - 6, y_of(at) + 4, fmt::format("{:g}", at), Anchor::end, 11, kSoftInk);
     }
     for (double at = kFirst; at <= last_; at += 2) {
       picture_.line(x_of(at), top_ + kPlotHeight, x_of(at), top_ + kPlotHeight + 4, kSoftInk);
-      picture_.text(x_of(at), top_ + kPlotHeight + 17, bytes_text(int64_t{1} << static_cast<int>(at)), "middle", 9.5,
-                    kSoftInk);
+      picture_.text(x_of(at), top_ + kPlotHeight + 17, bytes_text(int64_t{1} << static_cast<int>(at)), Anchor::middle,
+                    9.5, kSoftInk);
     }
-    picture_.text(left_ + kPlotWidth / 2, top_ + kPlotHeight + 34, "size of the source", "middle", 11);
+    picture_.text(left_ + kPlotWidth / 2, top_ + kPlotHeight + 34, "size of the source", Anchor::middle, 11);
     const double middle = top_ + kPlotHeight / 2;
-    picture_.text(x + 12, middle, "GB/s, read + written", "middle", 11, kInk,
-                  fmt::format("transform='rotate(-90 {:.1f} {:.1f})'", x + 12, middle));
+    picture_.upwards(x + 12, middle, "GB/s, read + written");
   }
 
   void curve(const char* field, std::string_view stroke, std::string_view dashes, double width) {
@@ -279,7 +259,8 @@ class Panel {
     for (const Json& point : sweep_.at("points")) {
       const double gbps = rate(point, field);
       if (gbps <= 0) continue;
-      points += fmt::format("{:.1f},{:.1f} ", x_of(std::log2(point.at("src_bytes").get<double>())), y_of(gbps));
+      points += fmt::format("{}{:.1f} {:.1f}", points.empty() ? 'M' : 'L',
+                            x_of(std::log2(point.at("src_bytes").get<double>())), y_of(gbps));
     }
     picture_.path(points, stroke, dashes, width);
   }
@@ -311,20 +292,20 @@ std::string sweep_chart(const Json& report) {
   }
   const Json& sweeps = report.at("sweeps");
   const auto lines = static_cast<double>((sweeps.size() + 1) / 2);
-  Picture picture(2 * kPanelWidth + 24, kPanelTop + lines * kPanelHeight);
+  Picture picture(2 * kPanelWidth + 24, kPanelTop + lines * kPanelHeight, "Speed of conversions by size");
   int threads = 1;
   for (const Json& sweep : sweeps) {
     for (const Json& point : sweep.at("points")) threads = point.at("threads").get<int>();
   }
-  picture.text(16, 24, fmt::format("Speed by size, {} thread{}", threads, threads == 1 ? "" : "s"), "start", 15, kInk,
-               "font-weight='bold'");
-  picture.text(16, 42, machine_text(report), "start", 11, kSoftInk);
+  picture.text(16, 24, fmt::format("Speed by size, {} thread{}", threads, threads == 1 ? "" : "s"), Anchor::start, 15,
+               kInk, true);
+  picture.text(16, 42, machine_text(report), Anchor::start, 11, kSoftInk);
   double x = 16;
   for (const auto& [words, stroke, dashes] :
-       {std::tuple<std::string_view, std::string_view, std::string_view>{"relayout", kMet, "none"},
+       {std::tuple<std::string_view, std::string_view, std::string_view>{"relayout", kMet, ""},
         {"memcpy", "#888888", "5 3"},
         {"copy with non-temporal stores", "#444444", "2 2"}}) {
-    picture.path(fmt::format("{},62 {},62", x, x + 28), stroke, dashes, 2);
+    picture.path(fmt::format("M{} 62h28", x), stroke, dashes, 2);
     picture.text(x + 34, 66, words);
     x += 60 + 7.0 * static_cast<double>(words.size());
   }

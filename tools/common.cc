@@ -264,22 +264,4 @@ std::string bold(std::string_view text) {
   return colour ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
 }
 
-std::string labelled(std::string_view label, std::string_view text) {
-  static constexpr std::size_t kIndent = 12, kColumns = 80;
-  std::string out = fmt::format("  {:<10}", label);
-  std::size_t room = kColumns - kIndent;
-  while (text.size() > room) {
-    const std::size_t space = text.rfind(' ', room);
-    if (space == std::string_view::npos || space == 0) break;
-    out += text.substr(0, space);
-    while (out.back() == ' ') out.pop_back();
-    out += "\n" + std::string(kIndent, ' ');
-    text.remove_prefix(space + 1);
-  }
-  out += text;
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  std::ranges::replace(out, kNoBreakSpace, ' ');
-  return out + "\n";
-}
-
 }  // namespace relayout::tools

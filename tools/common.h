@@ -21,6 +21,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/nearest.h"
+#include "relayout/show/memory_text.h"
 #include "tools/command_line.h"
 
 namespace relayout::tools {
@@ -172,9 +173,7 @@ std::string time_text(double us);
 bool colour_allowed(int fd);
 /// `text` in bold where standard output may be coloured.
 std::string bold(std::string_view text);
-/// "  label     text", wrapped at spaces to 80 columns with the continuation under the text. A
-/// kNoBreakSpace is printed as a space and never broken at.
-inline constexpr char kNoBreakSpace = '\x1f';
-std::string labelled(std::string_view label, std::string_view text);
+using show::kNoBreakSpace;
+using show::labelled;
 
 }  // namespace relayout::tools

@@ -8,7 +8,6 @@
 #include "relayout/interop/directml.h"
 #include "tools/common.h"
 #include "tools/describe_as.h"
-#include "tools/describe_picture.h"
 #include "tools/record_argument.h"
 
 namespace relayout::tools {
@@ -347,7 +346,8 @@ std::string description_text(const Description& about) {
   if (!about.memory_formats.empty()) out += labelled("formats", list_text(about.memory_formats));
   out += labelled("tag", about.tag.value_or("none"));
   if (!about.aliases.empty()) out += labelled("aliases", list_text(about.aliases));
-  if (const std::string picture = picture_text(layout, about.letters, about.gaps.value_or(1) > 0); !picture.empty())
+  if (const std::string picture = show::memory_text(layout, about.letters, about.gaps.value_or(1) > 0);
+      !picture.empty())
     out += "\n" + picture;
   if (out.back() != '\n') out += '\n';
   return out;

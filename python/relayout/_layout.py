@@ -8,11 +8,9 @@ from ._arrays import _item_bytes, host_view, is_torch
 from ._convert import _strides_bytes
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Layout, layout
-from ._picture import svg
 
 __all__ = ["Layout", "is_channels_last", "layout", "layout_of", "overlaps"]
 
-Layout._repr_html_ = svg  # type: ignore[attr-defined]
 # layout[0], layout[1], ... would be a sequence to Python, of as many layouts as the first dim has indices.
 Layout.__iter__ = None
 

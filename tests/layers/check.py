@@ -30,6 +30,7 @@ ALLOWED = {
     "cpu": {"core", "reorder", "io"},
     "interop": {"core", "io"},
     "checkpoint": {"core", "io", "interop", "reorder", "cpu"},
+    "show": {"core"},
     "opencl": {"core", "reorder", "cpu", "interop"},  # mapped memory of a device is the CPU's to write
     "solve": set(),
     "graph": {"core", "reorder", "solve"},
