@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ._arrays import empty, reorder_in_place, transpose
 from ._convert import convert, plan_conversion
 from ._convert_file import convert_file
+from ._convert_into import convert_into
 from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, InternalError, InvalidArgumentError,
                       LimitError, MissingFileError, MissingTensorError, NeedsCopyError, NotInjectiveError, OverlapError,
                       ParseError, SizeOverflowError, StoppedError, UnsupportedError)
@@ -41,10 +42,10 @@ __all__ = [
     "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
     "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "Record", "RecordField",
     "Repacked", "SYSTEMS", "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas",
-    "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "copy", "default_threads",
-    "dequantize", "empty", "find_swizzle", "gather", "interop", "is_channels_last", "isa", "layout", "layout_of",
-    "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "ragged_index", "rearrange",
-    "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "sparse_rows_index", "transpose",
+    "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "convert_into", "copy",
+    "default_threads", "dequantize", "empty", "find_swizzle", "gather", "interop", "is_channels_last", "isa", "layout",
+    "layout_of", "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "ragged_index",
+    "rearrange", "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "sparse_rows_index", "transpose",
 ]
 
 _SUBMODULES = ("checkpoint", "opencl", "testing")

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
+
 #include "python/src/arrays.h"
 #include "python/src/buffer.h"
 #include "python/src/watch.h"
@@ -83,18 +85,25 @@ nb::list texts_of(const std::vector<std::string>& texts) {
   return out;
 }
 
+/// What opens a checkpoint without the GIL: of a path, or one that is open already.
+std::function<Checkpoint()> opener_of(nb::handle model) {
+  if (nb::isinstance<Checkpoint>(model)) return [open = nb::cast<Checkpoint>(model)] { return open; };
+  return [path = path_of(model)] { return Checkpoint::open(path); };
+}
+
 /// Converts a checkpoint; (tensors as (name, state), notes, files, resumed).
 nb::tuple convert_checkpoint(nb::handle src, nb::handle dst, const std::string& rules_text,
                              const std::vector<std::string>& maps, bool invert, bool strict, bool record, bool dry_run,
                              bool overwrite, int64_t shard_bytes, int64_t max_memory, int threads, bool verify,
                              nb::handle progress) {
-  const std::string from = path_of(src), to = path_of(dst);
+  const std::string to = path_of(dst);
+  const auto open = opener_of(src);
   checkpoint::Conversion plan;
   checkpoint::Converted done;
   std::vector<std::string> notes;
   watched(progress, [&](const GoOn& go_on) {
     const checkpoint::Rules rules = checkpoint::Rules::given(maps, rules_text, invert);
-    const Checkpoint model = Checkpoint::open(from);
+    const Checkpoint model = open();
     plan = checkpoint::plan_conversion(model, rules, {.strict = strict, .record = record});
     notes = checkpoint::notes_of(model, rules, plan);
     if (dry_run) return;
@@ -117,10 +126,10 @@ nb::tuple convert_checkpoint(nb::handle src, nb::handle dst, const std::string& 
 nb::list compare_checkpoints(nb::handle a, nb::handle b, const std::string& rules_text,
                              const std::vector<std::string>& maps, bool invert, int64_t max_memory, int threads,
                              nb::handle progress) {
-  const std::string left = path_of(a), right = path_of(b);
+  const auto left = opener_of(a), right = opener_of(b);
   const auto all = watched(progress, [&](const GoOn& go_on) {
     const checkpoint::Rules rules = checkpoint::Rules::given(maps, rules_text, invert);
-    const Checkpoint model = Checkpoint::open(left), other = Checkpoint::open(right);
+    const Checkpoint model = left(), other = right();
     return checkpoint::compare(model, checkpoint::plan_conversion(model, rules), other,
                                {.threads = threads, .max_memory = max_memory, .go_on = go_on});
   });

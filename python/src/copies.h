@@ -17,6 +17,8 @@ void bind_again(nanobind::module_& module);
 void bind_sharing(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_checkpoints(nanobind::module_& module);
+void bind_checkpoint_files(nanobind::module_& module);
 void bind_file_conversion(nanobind::module_& module);
+void bind_whole(nanobind::module_& module);
 
 }  // namespace relayout::python

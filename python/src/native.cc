@@ -68,7 +68,9 @@ NB_MODULE(_native, module) {
   python::bind_sharing(module);
   python::bind_files(module);
   python::bind_checkpoints(module);
+  python::bind_checkpoint_files(module);
   python::bind_file_conversion(module);
+  python::bind_whole(module);
   python::bind_interop(module);
   python::bind_opencl(module);
   python::bind_records(module);

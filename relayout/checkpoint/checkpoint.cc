@@ -248,6 +248,38 @@ Checkpoint Checkpoint::join(std::span<const Checkpoint> parts) {
   return Checkpoint(std::move(impl));
 }
 
+Checkpoint Checkpoint::described(const fs::path& path, FileKind kind, std::vector<CheckpointTensor> tensors,
+                                 std::vector<Decoder> decoders,
+                                 std::vector<std::pair<std::string, std::string>> recorded,
+                                 std::vector<MetadataEntry> metadata) {
+  if (decoders.size() != tensors.size())
+    throw Error(ErrorCode::invalid_argument,
+                std::to_string(decoders.size()) + " decoders for " + std::to_string(tensors.size()) + " tensors",
+                "decoders");
+  auto impl = std::make_shared<Impl>();
+  Source source{.file = FileBytes::open(path, 0), .limits = {}};
+  const auto size = static_cast<int64_t>(source.bytes().size());
+  impl->files.push_back({path, kind, size, std::nullopt});
+  impl->pages.emplace_back();
+  about(path, [&] {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      CheckpointTensor& tensor = tensors[i];
+      if (tensor.strides.empty()) tensor.strides = row_major_strides(tensor.shape);
+      const bool inside = tensor.offset >= 0 && tensor.byte_size >= 0 && tensor.offset <= size - tensor.byte_size;
+      if (!decoders[i] && !tensor.problem && !inside)
+        throw Error(ErrorCode::corrupt, "tensor \"" + escaped(tensor.name, 200) + "\" reaches beyond the file",
+                    "offset", std::to_string(tensor.offset), std::to_string(size));
+      source.add(std::move(tensors[i]), std::move(decoders[i]));
+    }
+    source.metadata = std::move(metadata);
+    source.recorded = std::move(recorded);
+    impl->add_source(std::move(source), 0, nullptr);
+    impl->check_names();
+    impl->apply_recorded();
+  });
+  return Checkpoint(std::move(impl));
+}
+
 std::span<const CheckpointTensor> Checkpoint::tensors() const { return impl_->tensors; }
 std::span<const CheckpointFile> Checkpoint::files() const { return impl_->files; }
 std::span<const MetadataEntry> Checkpoint::metadata() const { return impl_->metadata; }

@@ -13,10 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "relayout/checkpoint/metadata.h"
@@ -50,6 +52,17 @@ class Checkpoint {
   /// The tensors of several checkpoints as one, in which tensor NAME of number k is called "k/NAME". Metadata is that
   /// of the first. Cost: in proportion to the tensors; nothing is opened again.
   static Checkpoint join(std::span<const Checkpoint> parts);
+
+  /// What another reader found in a file of a kind that is not read here (hdf5): its tensors, of which those with a
+  /// decoder are decoded by it, and all others lie in the file at their offsets; what is recorded of them, as names and
+  /// the texts that .safetensors has; and metadata. Strides that are empty stand for row-major ones. Errors: io;
+  /// corrupt, for elements beyond the file and for two tensors of one name; invalid_argument, for another number of
+  /// decoders.
+  using Decoder = std::function<std::unique_ptr<std::byte[]>(const GoOn&)>;
+  static Checkpoint described(const std::filesystem::path& path, FileKind kind, std::vector<CheckpointTensor> tensors,
+                              std::vector<Decoder> decoders,
+                              std::vector<std::pair<std::string, std::string>> recorded = {},
+                              std::vector<MetadataEntry> metadata = {});
 
   std::span<const CheckpointTensor> tensors() const;
   std::span<const CheckpointFile> files() const;

@@ -12,12 +12,15 @@
 
 namespace relayout::checkpoint {
 
-enum class FileKind : uint8_t { safetensors, gguf, pytorch, npz };
-/// "safetensors", "gguf", "pytorch", "npz".
+/// HDF5 files, as Keras writes, are opened by whoever can read them, as the Python package can by h5py
+/// (Checkpoint::described()).
+enum class FileKind : uint8_t { safetensors, gguf, pytorch, npz, hdf5 };
+/// "safetensors", "gguf", "pytorch", "npz", "hdf5".
 std::string_view name(FileKind kind);
 /// Whether files of this kind keep metadata and recorded layouts; the writers of others refuse metadata.
 bool keeps_metadata(FileKind kind);
-/// The kind that a path's extension says: .safetensors .npz .gguf .pt .pth .bin .ckpt.
+/// The kind that a path's extension says: .safetensors .npz .gguf .pt .pth .bin .ckpt .h5
+/// .hdf5.
 std::optional<FileKind> kind_of_path(const std::filesystem::path& path);
 
 /// A tensor of a checkpoint: an array as StoredTensor says, and where its bytes are. Blocks of a packed format are an

@@ -8,8 +8,20 @@
 namespace relayout::checkpoint {
 namespace {
 
+// Files of this kind are read by others: see Checkpoint::described().
+bool begins_as_hdf5(std::span<const std::byte> bytes) {
+  constexpr std::string_view kMagic = "\x89HDF\r\n\x1a\n";
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(kMagic);
+}
+void open_hdf5(Source&) {
+  throw Error(ErrorCode::unsupported,
+              "it is an HDF5 file, which is read and written in Python alone, by the package h5py: "
+              "relayout.checkpoint.open(), convert() and save()",
+              "hdf5");
+}
+
 // In the order of FileKind. The first that a file begins as is its kind.
-constexpr std::array<KindRow, 4> kRows{{
+constexpr std::array<KindRow, 5> kRows{{
     {FileKind::safetensors,
      "safetensors",
      {".safetensors"},
@@ -20,6 +32,7 @@ constexpr std::array<KindRow, 4> kRows{{
     {FileKind::gguf, "gguf", {".gguf"}, begins_as_gguf, open_gguf, plan_gguf, true},
     {FileKind::pytorch, "pytorch", {".pt", ".pth", ".bin", ".ckpt"}, begins_as_pytorch, open_pytorch, plan_pytorch},
     {FileKind::npz, "npz", {".npz"}, begins_as_npz, open_npz, plan_npz},
+    {FileKind::hdf5, "hdf5", {".h5", ".hdf5"}, begins_as_hdf5, open_hdf5, nullptr, true},
 }};
 
 }  // namespace

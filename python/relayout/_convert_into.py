@@ -1,0 +1,60 @@
+"""convert_into(): an array, or the tensor of a file, becomes a part of a tensor that another file has.
+
+    relayout.convert_into("part.npy", "whole.npy", at=(0, 8, 0, 0))
+    relayout.convert_into(rows, "model.safetensors", at=(1024, 0), dst_name="embed.weight")
+"""
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, Sequence, Union
+
+from . import _native
+from ._arrays import _as_numpy, host_view, with_plain_elements
+from ._convert import LayoutLike
+from ._dtypes import name_of
+from ._errors import InvalidArgumentError
+from ._files import File
+from ._progress import Progress
+from ._sub_byte import packed, sub_byte_name
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def convert_into(x: Any, path: PathLike, at: Sequence[int], src: Optional[LayoutLike] = None,
+                 dst: Optional[str] = None, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,
+                 dst_dims: Optional[Sequence[int]] = None, dtype: Any = None, name: str = "",
+                 dst_name: Optional[str] = None, threads: int = 0, progress: Optional[Progress] = None) -> None:
+    """Writes x into the part of a file's tensor that begins at the index `at`, where it lies, as `relayout convert
+    --into` does. What it costs follows from the part; the rest of the file, with its padding, stays as it is.
+
+    x: an array of any library, or the path of a file that has one; name: of the tensor in that file. src, dims,
+    src_dtype: as for convert(); None is row-major, or what the file records.
+    dst_name: of the tensor in the file at `path`; that of `name` unless given. dst, dst_dims, dtype: its layout, its
+    own dims and its type, where the file does not say them. With dtype, which must then be the file's, values are
+    rounded to it; without, a type that does not hold all of x's values is an error.
+    progress: as for convert().
+
+    All is checked before a byte is written. Where the work is ended, by Ctrl-C or by what progress raises, the part has
+    new elements in some places and old ones in others; the same call writes all of it. Errors: InvalidArgumentError,
+    UnsupportedError for what is compressed, big-endian, packed or a picture, FileError.
+    """
+    if isinstance(x, (str, bytes, os.PathLike)):
+        if os.path.exists(path) and os.path.exists(x) and os.path.samefile(x, path):
+            raise InvalidArgumentError(f"{os.fsdecode(x)!r} and {os.fsdecode(path)!r} are one file, and a part is "
+                                       "written from another one", "x", os.fsdecode(x))
+        file = File(x, name)
+        tensor = file[name] if name in file.names or len(file) > 1 else next(iter(file.values()))
+        if src is None and tensor.layout is not None:
+            src, dims = tensor.layout, tensor.dims if dims is None else dims
+        dst_name = name if dst_name is None else dst_name
+        x = tensor.array(src_dtype)
+    view = host_view(x)
+    held = sub_byte_name(view.dtype) if hasattr(view, "dtype") else None
+    shape = tuple(view.shape)
+    if held is not None:
+        view, src_dtype = packed(_as_numpy(view)), held
+        src, dims = "contiguous" if src is None else src, shape if dims is None else tuple(dims)
+    _native.write_part(with_plain_elements(view), "contiguous" if src is None else src,
+                       None if dims is None else tuple(dims), name_of(view.dtype if src_dtype is None else src_dtype),
+                       path, tuple(at), dst_name or "", dst, None if dst_dims is None else tuple(dst_dims),
+                       None if dtype is None else name_of(dtype), threads, progress)
