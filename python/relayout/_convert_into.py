@@ -38,6 +38,9 @@ def convert_into(x: Any, path: PathLike, at: Sequence[int], src: Optional[Layout
     new elements in some places and old ones in others; the same call writes all of it. Errors: InvalidArgumentError,
     UnsupportedError for what is compressed, big-endian, packed or a picture, FileError.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name is the name of a tensor, not {name!r}")
+    dst_name = name if dst_name is None else dst_name
     if isinstance(x, (str, bytes, os.PathLike)):
         if os.path.exists(path) and os.path.exists(x) and os.path.samefile(x, path):
             raise InvalidArgumentError(f"{os.fsdecode(x)!r} and {os.fsdecode(path)!r} are one file, and a part is "
@@ -46,7 +49,6 @@ def convert_into(x: Any, path: PathLike, at: Sequence[int], src: Optional[Layout
         tensor = file[name] if name in file.names or len(file) > 1 else next(iter(file.values()))
         if src is None and tensor.layout is not None:
             src, dims = tensor.layout, tensor.dims if dims is None else dims
-        dst_name = name if dst_name is None else dst_name
         x = tensor.array(src_dtype)
     view = host_view(x)
     held = sub_byte_name(view.dtype) if hasattr(view, "dtype") else None
@@ -56,5 +58,5 @@ def convert_into(x: Any, path: PathLike, at: Sequence[int], src: Optional[Layout
         src, dims = "contiguous" if src is None else src, shape if dims is None else tuple(dims)
     _native.write_part(with_plain_elements(view), "contiguous" if src is None else src,
                        None if dims is None else tuple(dims), name_of(view.dtype if src_dtype is None else src_dtype),
-                       path, tuple(at), dst_name or "", dst, None if dst_dims is None else tuple(dst_dims),
+                       path, tuple(at), dst_name, dst, None if dst_dims is None else tuple(dst_dims),
                        None if dtype is None else name_of(dtype), threads, progress)

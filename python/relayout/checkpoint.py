@@ -6,6 +6,7 @@
     w = model["conv.weight"]                 # a NumPy array over the file's pages, read when it is asked for
     model.layout("conv.weight")              # "ohwi", as it is recorded in the file; None where nothing is
     model.torch("conv.weight")               # a tensor of PyTorch, with the strides that it was saved with
+    relayout.checkpoint.open(path, framework="jax")["conv.weight"]       # or "torch", "mlx"
     model.metadata["general.architecture"]
 
 Nothing in a file is run: of PyTorch's pickles only tensors and plain values are read. One bad tensor hides no other;
@@ -21,12 +22,14 @@ import numpy as np
 
 from . import _arguments, _native
 from ._dtypes import PACKED
-from ._errors import Error, MissingTensorError, UnsupportedError
-from ._progress import Progress
+from . import _hdf5
+from ._checkpoint_arrays import FRAMEWORKS, as_framework, saved_tensor
+from ._errors import Error, InvalidArgumentError, MissingTensorError, UnsupportedError
+from ._progress import Progress, Watcher, shown
 from ._tensor import Tensor as _FileTensor
 
 __all__ = ["Checkpoint", "CheckpointFile", "CheckpointTensor", "Converted", "Difference", "compare", "convert",
-           "open"]
+           "open", "save"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -35,7 +38,7 @@ class CheckpointFile(NamedTuple):
     """One of the files of a checkpoint."""
 
     path: str
-    #: "safetensors", "gguf", "npz" or "pytorch".
+    #: "safetensors", "gguf", "npz", "pytorch" or "hdf5".
     format: str
     #: Why it cannot be read; None where it can.
     problem: Optional[str]
@@ -80,14 +83,19 @@ class CheckpointTensor(_FileTensor):
         return super().__repr__().replace("relayout.Tensor", "relayout.checkpoint.CheckpointTensor")
 
 
-class Checkpoint(Mapping[str, np.ndarray]):
+class Checkpoint(Mapping[str, Any]):
     """The arrays of a checkpoint by their names, each read when it is asked for."""
 
     format = "checkpoint"
 
-    def __init__(self, path: PathLike):
-        self._native = _native.Checkpoint(path)
+    def __init__(self, path: PathLike, framework: str = "numpy"):
+        if framework not in FRAMEWORKS:
+            raise InvalidArgumentError(f"framework is {framework!r}; there are {', '.join(FRAMEWORKS)}", "framework",
+                                       repr(framework), " ".join(FRAMEWORKS))
+        self._native = _hdf5.opened(path) if _hdf5.is_hdf5(path) else _native.Checkpoint(path)
         self._path = os.fsdecode(path)
+        #: Whose arrays `model[name]` gives.
+        self.framework = framework
         #: The files that have the tensors, in their order.
         self.files: List[CheckpointFile] = [CheckpointFile(*said) for said in self._native.files()]
         self._tensors: Dict[str, CheckpointTensor] = {
@@ -160,12 +168,29 @@ class Checkpoint(Mapping[str, np.ndarray]):
         out = torch.from_numpy(np.array(array, order="K"))
         if theirs is not None:
             out = out.view(getattr(torch, theirs))
-        if tensor.saved_strides is None:
-            return out
-        return torch.empty_strided(tensor.shape, tensor.saved_strides, dtype=out.dtype).copy_(out)
+        strides = tensor.saved_strides
+        if strides is None or any(step == 0 and extent > 1 for step, extent in zip(strides, tensor.shape)):
+            return out  # of a view in which elements share memory, nothing but its values can be had
+        return torch.empty_strided(tensor.shape, strides, dtype=out.dtype).copy_(out)
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.array(name)
+    def jax(self, name: str, *, progress: Optional[Progress] = None) -> Any:
+        """A tensor as JAX's array, on its default device. UnsupportedError where JAX is not installed."""
+        return as_framework("jax", self.tensor(name), progress)
+
+    def mlx(self, name: str, *, progress: Optional[Progress] = None) -> Any:
+        """A tensor as MLX's array. UnsupportedError where MLX is not installed, or has no such type."""
+        return as_framework("mlx", self.tensor(name), progress)
+
+    def save(self, path: PathLike, *, overwrite: bool = False, shard_bytes: Optional[int] = None,
+             progress: Optional[Watcher] = None) -> List[str]:
+        """Writes all tensors, as they are and with what is recorded of them, to another file or, with shard_bytes, to
+        several with an index: convert() without rules. Returns the new files' paths."""
+        return convert(self, path, overwrite=overwrite, shard_bytes=shard_bytes, progress=progress).files
+
+    def __getitem__(self, name: str) -> Any:
+        if self.framework == "numpy":
+            return self.array(name)
+        return self.torch(name) if self.framework == "torch" else as_framework(self.framework, self.tensor(name))
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors
@@ -178,7 +203,7 @@ class Checkpoint(Mapping[str, np.ndarray]):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """A checkpoint is pickled by its absolute path, and opened again where it is loaded."""
-        return type(self), (os.path.abspath(self._path),)
+        return type(self), (os.path.abspath(self._path), self.framework)
 
     def __repr__(self) -> str:
         files = "1 file" if len(self.files) == 1 else f"{len(self.files)} files"
@@ -193,11 +218,45 @@ _TORCH_TYPES = {"bf16": ("bfloat16", "int16"), "f8_e5m2": ("float8_e5m2", "uint8
                 "f8_e4m3": ("float8_e4m3fn", "uint8"), "f8_e8m0": ("float8_e8m0fnu", "uint8")}
 
 
-def open(path: PathLike) -> Checkpoint:  # noqa: A001 - the name that fits, inside this module
-    """Opens a checkpoint: a .safetensors, .gguf, .npz or PyTorch file, an index of files, the first file of a GGUF
-    model that was split, or a folder of one model. Only headers are read. Errors: FileError, CorruptError, LimitError,
-    UnsupportedError."""
-    return Checkpoint(path)
+def open(path: PathLike, framework: str = "numpy") -> Checkpoint:  # noqa: A001 - the name that fits in this module
+    """Opens a checkpoint: a .safetensors, .gguf, .npz or PyTorch file, an HDF5 file of Keras (by the package h5py), an
+    index of files, the first file of a GGUF model that was split, or a folder of one model. Only headers are read.
+
+    framework: whose arrays model[name] gives: "numpy", which copies nothing, "torch", "jax" or "mlx". Errors:
+    FileError, CorruptError, LimitError, UnsupportedError, also where a package that is needed is not installed."""
+    return Checkpoint(path, framework)
+
+
+def save(path: PathLike, tensors: Mapping[str, Any], *, metadata: Optional[Mapping[str, str]] = None,
+         overwrite: bool = False, shard_bytes: Optional[int] = None, progress: Optional[Watcher] = None) -> List[str]:
+    """Writes arrays of NumPy, PyTorch, JAX or MLX by their names as a checkpoint, in the format that the path's
+    extension says: .safetensors, .gguf, .npz, .pt, .h5. Returns the paths of the files, which appear whole or not at
+    all.
+
+    Files are row-major. Of a tensor of PyTorch with other strides, as in channels_last, .safetensors and .gguf record
+    them, and open(path).torch(name) gives them back. metadata: texts that .safetensors and .gguf keep. shard_bytes: the
+    most bytes of tensors in a file. progress: as for convert(). Errors: InvalidArgumentError, UnsupportedError,
+    FileError.
+    """
+    texts = [(key, value) for key, value in (metadata or {}).items()]
+    to_hdf5 = _hdf5.is_written_as_hdf5(path)
+    where: Any = path
+    if to_hdf5:
+        _hdf5.check_free(path, overwrite)
+        where = _hdf5.intermediate(path)
+    with shown(progress) as told:
+        files = _native.save_checkpoint(where, [saved_tensor(name, value) for name, value in tensors.items()], texts,
+                                        overwrite or to_hdf5, shard_bytes or 0, told)
+    return _as_hdf5(where, path, overwrite) if to_hdf5 else list(files)
+
+
+def _as_hdf5(made: str, path: PathLike, overwrite: bool) -> List[str]:
+    """A .safetensors file becomes an HDF5 file, and goes."""
+    try:
+        _hdf5.write(made, path, overwrite)
+    finally:
+        os.unlink(made)
+    return [os.fsdecode(path)]
 
 
 class Converted(NamedTuple):
@@ -213,29 +272,50 @@ class Converted(NamedTuple):
     resumed: int
 
 
+def _source(model: Union[PathLike, Checkpoint]) -> Any:
+    """What _native opens: a path, or what is open already, as HDF5 files are."""
+    if isinstance(model, Checkpoint):
+        return model._native
+    return _hdf5.opened(model) if _hdf5.is_hdf5(model) else model
+
+
 def _maps(maps: Union[str, Sequence[str]]) -> List[str]:
     return [maps] if isinstance(maps, str) else list(maps)
 
 
-def convert(src: PathLike, dst: PathLike, rules: Optional[PathLike] = None, *, maps: Union[str, Sequence[str]] = (),
-            invert: bool = False, strict: bool = False, record: bool = True, dry_run: bool = False,
-            overwrite: bool = False, shard_bytes: Optional[int] = None, max_memory: Optional[int] = None,
-            threads: int = 0, verify: bool = False, progress: Optional[Progress] = None) -> Converted:
+def convert(src: Union[PathLike, Checkpoint], dst: PathLike, rules: Optional[PathLike] = None, *,
+            maps: Union[str, Sequence[str]] = (), invert: bool = False, strict: bool = False, record: bool = True,
+            dry_run: bool = False, overwrite: bool = False, shard_bytes: Optional[int] = None,
+            max_memory: Optional[int] = None, threads: int = 0, verify: bool = False,
+            progress: Optional[Watcher] = None) -> Converted:
     """Converts a checkpoint by rules into new files, as `relayout checkpoint convert` does.
 
     rules: the path of a rule file, or the name of rules that come with relayout, such as "pytorch-mlx"
     (docs/checkpoints.md). maps: rules in one line each, "*.conv.weight: oihw -> ohwi", which come first. invert: the
     rules that lead back. strict: tensors without a recorded layout, and rules that match nothing, are errors. record:
     whether the new files record layouts and rules. shard_bytes: the most bytes of tensors in a file. max_memory: bytes,
-    at least 16 MiB. progress: as for relayout.convert().
+    at least 16 MiB. progress: as for relayout.convert(), or True for a bar of tqdm, where that is installed, or a class
+    of such bars. src and dst may be HDF5 files of Keras, where h5py is installed; dst is then first written beside its
+    path as .safetensors, which takes its size once more on the disk.
 
     Nothing is guessed from shapes. All is checked before a byte is written, and the files appear when they are
     complete; what is ended by Ctrl-C or a kill goes on where it stopped when it is called again. Errors: ParseError,
     InvalidArgumentError, UnsupportedError, FileError, CorruptError, LimitError.
     """
-    tensors, notes, files, resumed = _native.convert_checkpoint(
-        src, dst, "" if rules is None else os.fspath(rules), _maps(maps), invert, strict, record, dry_run, overwrite,
-        shard_bytes or 0, max_memory or 0, threads, verify, progress)
+    to_hdf5 = _hdf5.is_written_as_hdf5(dst)
+    where: Any = dst
+    if to_hdf5:
+        _hdf5.check_free(dst, overwrite)
+        if shard_bytes:
+            raise UnsupportedError("HDF5 is written to one file; only safetensors has an index of several",
+                                   "shard_bytes", str(shard_bytes))
+        where = _hdf5.intermediate(dst)
+    with shown(progress) as told:
+        tensors, notes, files, resumed = _native.convert_checkpoint(
+            _source(src), where, "" if rules is None else os.fspath(rules), _maps(maps), invert, strict, record,
+            dry_run, overwrite or to_hdf5, shard_bytes or 0, max_memory or 0, threads, verify, told)
+    if to_hdf5 and not dry_run:
+        files = _as_hdf5(where, dst, overwrite)
     return Converted(dict(tensors), notes, files, resumed)
 
 
@@ -250,13 +330,16 @@ class Difference(NamedTuple):
     most: float
 
 
-def compare(a: PathLike, b: PathLike, rules: Optional[PathLike] = None, *, maps: Union[str, Sequence[str]] = (),
+def compare(a: Union[PathLike, Checkpoint], b: Union[PathLike, Checkpoint], rules: Optional[PathLike] = None, *,
+            maps: Union[str, Sequence[str]] = (),
             invert: bool = False, max_memory: Optional[int] = None, threads: int = 0,
-            progress: Optional[Progress] = None) -> List[Difference]:
+            progress: Optional[Watcher] = None) -> List[Difference]:
     """The tensors in which what rules make of checkpoint `a` differs from checkpoint `b`; [] where none does. The other
     arguments are those of convert()."""
-    return [Difference(*one) for one in _native.compare_checkpoints(
-        a, b, "" if rules is None else os.fspath(rules), _maps(maps), invert, max_memory or 0, threads, progress)]
+    with shown(progress) as told:
+        return [Difference(*one) for one in _native.compare_checkpoints(
+            _source(a), _source(b), "" if rules is None else os.fspath(rules), _maps(maps), invert, max_memory or 0,
+            threads, told)]
 
 
 _arguments.present(__name__, __all__)

@@ -52,6 +52,8 @@ CALLS = {
     "transpose": dict(x=X, axes=(0, 2, 1), threads=1, progress=lambda *_: None),
     "convert_file": dict(src_path=FILE, dst_path="/nowhere/y.npy", src="abc", dst="cab", dims=(2, 3, 4), dtype="f16",
                          scale=2.0, threads=1),
+    "convert_into": dict(x=X, path="/nowhere/y.npy", at=(0, 0, 0), src="abc", dst="cab", dims=(2, 3, 4), dtype="f32",
+                         name="", dst_name="w", threads=1),
     "Buffer": dict(layout=LAYOUT, dtype="f32"),
     "Buffer.allocate": dict(layout=LAYOUT, dtype="f32"),
     "Buffer.from_bytes": dict(layout=LAYOUT, dtype="f32", bytes=bytes(96)),

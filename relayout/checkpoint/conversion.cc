@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "relayout/checkpoint/assembly.h"
+#include "relayout/checkpoint/formats/formats.h"
 #include "relayout/checkpoint/history.h"
 #include "relayout/checkpoint/merge_parts.h"
 #include "relayout/core/error.h"
@@ -129,7 +130,9 @@ class Planner {
                     "tensor", escaped(tensor(i).name, 200));
     }
     target.src_type = target.memory.dtype;
-    if (elements && !tensor(i).row_major() && !target.spec.layout) target.spec.notes.strides = tensor(i).strides;
+    // Those of dims of extent 1 count, as PyTorch tells memory formats by them.
+    const bool strided = tensor(i).strides != row_major_strides(tensor(i).shape);
+    if (elements && strided && !target.spec.layout) target.spec.notes.strides = tensor(i).strides;
     out_.targets.push_back(std::move(target));
   }
 
