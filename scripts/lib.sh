@@ -11,8 +11,8 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # Debian and Ubuntu packages. The command needs the first list, the tests the second as well.
 # shellcheck disable=SC2034  # used by the scripts that source this
 build_packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev libcli11-dev libfmt-dev
-  nlohmann-json3-dev libtomlplusplus-dev libpng-dev libjpeg-dev libzip-dev zlib1g-dev libonnx-dev libprotobuf-dev
-  libdnnl-dev)
+  nlohmann-json3-dev libtomlplusplus-dev libpng-dev libjpeg-dev libzip-dev zlib1g-dev libssl-dev libonnx-dev
+  libprotobuf-dev libdnnl-dev)
 # shellcheck disable=SC2034
 test_packages=(libgtest-dev libbenchmark-dev libeigen3-dev coinor-cbc python3 python3-dev python3-numpy python3-venv
   valgrind)

@@ -35,12 +35,19 @@ struct Converted {
   int64_t bytes = 0;
   /// Targets that an earlier run, which was ended, had written already.
   std::size_t resumed = 0;
+  /// What a user should know of what was written, a sentence each: values that a new type cannot hold, what the kind of
+  /// file does not keep, and files of a replaced checkpoint that are still there.
+  std::vector<std::string> notes;
 };
 
 /// Errors: those of CheckpointWriter and Checkpoint::contents; corrupt where verify finds another byte; interrupted.
 /// What interrupts it or ends it by an error of the disk leaves what is written to the next run.
 Converted convert(const Checkpoint& model, const Conversion& conversion, const std::filesystem::path& path,
                   const ConvertOptions& options = {});
+
+/// What convert() would find before it writes the first byte; nothing is made. Errors: those of CheckpointWriter.
+void check_convert(const Checkpoint& model, const Conversion& conversion, const std::filesystem::path& path,
+                   const ConvertOptions& options = {});
 
 /// Compares what a conversion makes of a checkpoint with the tensors of another one, by their names.
 struct Comparison {
@@ -54,7 +61,8 @@ struct Comparison {
   int64_t first = -1;
 };
 /// One entry for each tensor of both sides, in the order of the targets and then of `other`. Equal bits are equal; else
-/// values are compared as f64, and NaN is equal to NaN. Errors: those of Checkpoint::contents; interrupted.
+/// values are compared as f64, so that 0 is equal to -0, and NaN is equal to NaN. Errors: those of
+/// Checkpoint::contents; interrupted.
 std::vector<Comparison> compare(const Checkpoint& model, const Conversion& conversion, const Checkpoint& other,
                                 const ConvertOptions& options = {});
 

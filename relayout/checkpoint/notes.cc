@@ -1,8 +1,11 @@
 // What a user should know of a conversion: its states, how many there are, and its notes.
+#include "relayout/checkpoint/notes.h"
+
 #include <algorithm>
 
-#include "relayout/checkpoint/conversion.h"
+#include "relayout/checkpoint/shards.h"
 #include "relayout/core/print.h"
+#include "relayout/interop/files/file_io.h"
 
 namespace relayout::checkpoint {
 namespace {
@@ -58,6 +61,65 @@ std::vector<std::string> notes_of(const Checkpoint& model, const Rules& rules, c
   if (!rules.rules.empty()) add(unmatched, "copied as it is, as no rule matches");
   add(skipped, "left out");
   return out;
+}
+
+std::vector<std::string> beyond_notes(const Conversion& conversion, const std::map<std::size_t, int64_t>& beyond) {
+  std::map<DType, std::vector<std::string>> names;
+  std::map<DType, int64_t> values;
+  for (const auto& [t, count] : beyond) {
+    const Target& target = conversion.targets[t];
+    names[target.memory.dtype].push_back(target.spec.name);
+    values[target.memory.dtype] += count;
+  }
+  std::vector<std::string> out;
+  for (const auto& [dtype, tensors] : names) {
+    const int64_t count = values[dtype];
+    out.push_back(std::to_string(count) + (count == 1 ? " value is" : " values are") + " beyond the range of " +
+                  std::string(name(dtype)) + " and became what stands for such: " + some_names(tensors));
+  }
+  return out;
+}
+
+std::vector<std::string> lost_in(FileKind kind, const Conversion& conversion) {
+  if (keeps_metadata(kind)) return {};
+  std::vector<std::string> layouts, packed;
+  for (const Target& target : conversion.targets) {
+    if (target.spec.layout) layouts.push_back(target.spec.name);
+    if (!target.spec.notes.packed.empty()) packed.push_back(target.spec.name);
+  }
+  std::vector<std::string> out;
+  const std::string begin = "a file of " + std::string(name(kind)) + " keeps no metadata, so ";
+  if (!layouts.empty()) out.push_back(begin + "the layouts are not recorded of " + some_names(layouts));
+  if (!packed.empty())
+    out.push_back(begin + "these are bytes there, and no longer named as packed: " + some_names(packed));
+  return out;
+}
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> out;
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) out.push_back(path);
+  const std::filesystem::path index(path.native() + ".index.json");
+  if (!std::filesystem::is_regular_file(index, ignored)) return out;
+  try {
+    const FileBytes bytes = FileBytes::open(index, 0);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.bytes().data()), bytes.bytes().size());
+    for (const std::string& name : parse_index(text, {}).files) out.push_back(index.parent_path() / name);
+  } catch (const Error&) {
+    return out;  // it leads to nothing
+  }
+  return out;
+}
+
+std::vector<std::string> left_notes(const std::vector<std::filesystem::path>& old_files,
+                                    const std::vector<std::filesystem::path>& new_files) {
+  std::vector<std::string> left;
+  std::error_code ignored;
+  for (const std::filesystem::path& file : old_files)
+    if (std::ranges::find(new_files, file) == new_files.end() && std::filesystem::exists(file, ignored))
+      left.push_back(file.native());
+  if (left.empty()) return {};
+  return {"files of the checkpoint that was there before are left: " + some_names(left)};
 }
 
 }  // namespace relayout::checkpoint

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "relayout/checkpoint/assembly.h"
+#include "relayout/checkpoint/overflow.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
@@ -175,6 +177,7 @@ class Mover {
     std::vector<Contents> held;
     const std::span<const std::byte> made = make(target, dst, begin, buffer, held);
     sink_(part.target, at, made);
+    if (options_.beyond) count_beyond(part, {memory, DType::f64}, begin, made);
     const bool mapped = made.data() != buffer.data() && !held.empty() && !held[0].owner;
     if (mapped) release(held[0].bytes, made);
     if (--left_[part.target] == 0) {
@@ -184,6 +187,21 @@ class Mover {
     const int64_t moved = moved_ += static_cast<int64_t>(made.size());
     // Only the caller's thread asks, as Python's handlers of signals are its own.
     if (std::this_thread::get_id() == caller_ && !failed_) ask(moved);
+  }
+
+  /// Values that the target's type cannot hold are counted by the part as f64, which is made only where the part has
+  /// what such values become.
+  void count_beyond(const Part& part, const TensorDesc& wide, const Dims& begin, std::span<const std::byte> made) {
+    const Target& target = conversion_.targets[part.target];
+    const DType dtype = target.memory.dtype;
+    if (!may_overflow(target.src_type, dtype) || !has_extremes(made, dtype)) return;
+    std::vector<std::byte> buffer;
+    std::vector<Contents> held;
+    const std::span<const std::byte> bytes = make(target, wide, begin, buffer, held);
+    std::vector<double> values(bytes.size() / sizeof(double));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(double));
+    const int64_t count = beyond_range(values, dtype);
+    if (count > 0) options_.beyond(part.target, count);
   }
 
   /// Tells the caller how far the work is, on his own thread. Error{interrupted}.

@@ -18,10 +18,17 @@ struct PartOptions {
   /// Asked by the calling thread alone, between its own parts, and once more where other threads moved the last ones:
   /// the last call has done == total.
   GoOn go_on;
+  /// Told how many values of a part were beyond the range of its target's type, where some were. Called from several
+  /// threads.
+  std::function<void(std::size_t target, int64_t values)> beyond;
 };
 
 /// The least that PartOptions::max_memory may be.
 inline constexpr int64_t kLeastMemory = 16 << 20;
+
+/// Those of a conversion. Error{invalid_argument} where its memory is less.
+struct ConvertOptions;
+PartOptions part_options(const ConvertOptions& options);
 
 /// What is done with a part of a target: its bytes from byte `at` on. Called from several threads.
 using Sink = std::function<void(std::size_t target, int64_t at, std::span<const std::byte> bytes)>;

@@ -258,6 +258,13 @@ CheckpointWriter CheckpointWriter::create(const fs::path& path, std::span<const 
   return CheckpointWriter(std::move(impl));
 }
 
+void CheckpointWriter::check(const fs::path& path, std::span<const TensorSpec> specs, const WriteOptions& options) {
+  Impl impl;
+  impl.options = options;
+  impl.plan(path, specs);
+  if (!options.overwrite) impl.refuse_existing();
+}
+
 CheckpointWriter::CheckpointWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CheckpointWriter::CheckpointWriter(CheckpointWriter&&) noexcept = default;
 CheckpointWriter& CheckpointWriter::operator=(CheckpointWriter&&) noexcept = default;

@@ -49,6 +49,10 @@ class CheckpointWriter {
   static CheckpointWriter create(const std::filesystem::path& path, std::span<const TensorSpec> specs,
                                  const WriteOptions& options = {});
 
+  /// Whether create() would have files to write; nothing is made. Errors: those of create().
+  static void check(const std::filesystem::path& path, std::span<const TensorSpec> specs,
+                    const WriteOptions& options = {});
+
   CheckpointWriter(CheckpointWriter&&) noexcept;
   CheckpointWriter& operator=(CheckpointWriter&&) noexcept;
   ~CheckpointWriter();

@@ -43,7 +43,7 @@ int run_checkpoint_compare(const CheckpointCompareOptions& options, bool json) {
   const checkpoint::Rules rules = rules_argument(options.rules);
   const checkpoint::Checkpoint a = open_checkpoint(options.a), b = open_checkpoint(options.b);
   const checkpoint::Conversion conversion = from_data([&] { return checkpoint::plan_conversion(a, rules); });
-  Progress progress("comparing");
+  Progress progress("comparing", ProgressUnit::bytes);
   checkpoint::ConvertOptions how{.threads = options.threads, .max_memory = max_memory_argument(options.max_memory)};
   how.go_on = [&](int64_t done, int64_t total) {
     progress.update(static_cast<double>(done), static_cast<double>(total));

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 
 #include "tools/checkpoint/checkpoint.h"
 #include "tools/checkpoint/rules_options.h"
@@ -96,14 +98,19 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, ignored);
 }
 
-checkpoint::Converted write_checkpoint(const CheckpointConvertOptions& options, const Checkpoint& model,
-                                       const Conversion& conversion) {
+checkpoint::ConvertOptions convert_options(const CheckpointConvertOptions& options) {
   checkpoint::ConvertOptions how{.threads = options.threads,
                                  .max_memory = max_memory_argument(options.max_memory),
                                  .overwrite = options.force,
                                  .verify = options.verify};
   if (options.shard_size) how.shard_bytes = size_argument(*options.shard_size, "--shard-size");
-  Progress progress("converting");
+  return how;
+}
+
+checkpoint::Converted write_checkpoint(const CheckpointConvertOptions& options, const Checkpoint& model,
+                                       const Conversion& conversion) {
+  checkpoint::ConvertOptions how = convert_options(options);
+  Progress progress("converting", ProgressUnit::bytes);
   how.go_on = [&](int64_t done, int64_t total) {
     progress.update(static_cast<double>(done), static_cast<double>(total));
     return true;
@@ -135,11 +142,18 @@ int run_checkpoint_convert(const CheckpointConvertOptions& options, bool json) {
   const Conversion conversion = from_data([&] {
     return checkpoint::plan_conversion(model, rules, {.strict = options.strict, .record = !options.no_records});
   });
-  const std::vector<std::string> notes = checkpoint::notes_of(model, rules, conversion);
+  std::vector<std::string> notes = checkpoint::notes_of(model, rules, conversion);
   const bool same = conversion.count(TargetState::converted) == 0 && conversion.skipped.empty() &&
                     is_same_file(options.input, options.output);
   std::optional<checkpoint::Converted> done;
-  if (!options.dry_run && !same) done = write_checkpoint(options, model, conversion);
+  if (!options.dry_run && !same) {
+    done = write_checkpoint(options, model, conversion);
+    std::ranges::copy(done->notes, std::back_inserter(notes));
+  } else if (!same) {
+    from_command_line([&] { checkpoint::check_convert(model, conversion, options.output, convert_options(options)); });
+    if (const auto kind = checkpoint::kind_of_path(options.output))
+      std::ranges::copy(checkpoint::lost_in(*kind, conversion), std::back_inserter(notes));
+  }
   if (json) {
     Json out = {{"input", options.input}, {"output", options.output}, {"unchanged", same}, {"notes", notes}};
     Json tensors = Json::array();

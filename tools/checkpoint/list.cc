@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/digest.h"
 
 namespace relayout::tools {
 namespace {
@@ -18,7 +19,18 @@ using checkpoint::MetadataEntry;
 
 struct ListOptions {
   std::string path;
+  bool sha256 = false;
 };
+
+/// The SHA-256 of each tensor where it is asked for, else none; "" of those that cannot be read.
+using Digests = std::vector<std::string>;
+
+Digests digests_of(const Checkpoint& model) {
+  Digests out;
+  for (std::size_t i = 0; i < model.tensors().size(); ++i)
+    out.push_back(model.tensors()[i].problem ? "" : from_data([&] { return tensor_sha256(model, i); }));
+  return out;
+}
 
 /// How many tensors of a type there are, and their bytes.
 struct Sum {
@@ -46,21 +58,20 @@ std::vector<std::pair<std::string, Sum>> sums_of(const Checkpoint& model) {
 std::string file_name(const CheckpointFile& file) { return escaped(file.path.filename().native(), 200); }
 
 /// Rows with their columns aligned: texts to the left, bytes to the right. A row with a problem has it behind the name.
-std::string table_text(const Checkpoint& model) {
-  constexpr std::size_t kColumns = 6, kBytes = 4;
+std::string table_text(const Checkpoint& model, const Digests& digests) {
+  constexpr std::size_t kColumns = 7, kBytes = 4;
   using Row = std::array<std::string, kColumns>;
-  std::vector<Row> rows{{"name", "type", "shape", "layout", "bytes", "file"}};
+  std::vector<Row> rows{{"name", "type", "shape", "layout", "bytes", "file", "sha256"}};
   const bool several = model.files().size() > 1;
   for (const CheckpointTensor& tensor : model.tensors()) {
     const std::string file = several ? file_name(model.files()[tensor.file]) : "";
     if (tensor.problem) {
-      rows.push_back({escaped(tensor.name, 200), "-", "", "", "", file});
+      rows.push_back({escaped(tensor.name, 200), "-", "", "", "", file, ""});
       continue;
     }
     rows.push_back({escaped(tensor.name, 200), type_text(tensor), dims_text(tensor.shape), layout_text(tensor),
-                    std::to_string(tensor.array_bytes()), file});
+                    std::to_string(tensor.array_bytes()), file, digests.empty() ? "" : digests[rows.size() - 1]});
   }
-  if (!several) rows[0][kColumns - 1].clear();
   std::array<std::size_t, kColumns> width{};
   for (std::size_t k = 0; k < kColumns; ++k) {
     const bool empty =
@@ -102,7 +113,7 @@ std::string sums_text(const std::vector<std::pair<std::string, Sum>>& sums) {
   return out;
 }
 
-std::string listing_text(const std::string& path, const Checkpoint& model) {
+std::string listing_text(const std::string& path, const Checkpoint& model, const Digests& digests) {
   Sum all;
   const auto sums = sums_of(model);
   for (const auto& [type, sum] : sums) all.add(sum.tensors, sum.bytes);
@@ -115,7 +126,7 @@ std::string listing_text(const std::string& path, const Checkpoint& model) {
       out +=
           fmt::format("{}: {}\n", file_name(file), file.problem ? file.problem->message() : size_text(file.byte_size));
   }
-  if (count > 0) out += "\n" + table_text(model);
+  if (count > 0) out += "\n" + table_text(model, digests);
   out += sums_text(sums);
   if (!model.metadata().empty()) out += "\n" + bold("metadata") + "\n";
   for (const MetadataEntry& entry : model.metadata())
@@ -150,7 +161,7 @@ Json tensor_json(const Checkpoint& model, const CheckpointTensor& tensor) {
   return out;
 }
 
-Json listing_json(const Checkpoint& model) {
+Json listing_json(const Checkpoint& model, const Digests& digests) {
   Json files = Json::array(), tensors = Json::array(), types = Json::array(), metadata = Json::object();
   for (const CheckpointFile& file : model.files()) {
     Json object = {{"path", file.path.native()}};
@@ -162,7 +173,11 @@ Json listing_json(const Checkpoint& model) {
     }
     files.push_back(std::move(object));
   }
-  for (const CheckpointTensor& tensor : model.tensors()) tensors.push_back(tensor_json(model, tensor));
+  for (const CheckpointTensor& tensor : model.tensors()) {
+    Json& json = tensors.emplace_back(tensor_json(model, tensor));
+    const std::size_t at = tensors.size() - 1;
+    if (at < digests.size() && !digests[at].empty()) json["sha256"] = digests[at];
+  }
   Sum all;
   for (const auto& [type, sum] : sums_of(model)) {
     types.push_back({{"type", type}, {"tensors", sum.tensors}, {"bytes", sum.bytes}});
@@ -187,9 +202,13 @@ Verb add_checkpoint_list(CommandLine& line) {
       "A tensor that cannot be read is listed with the reason, and hides no other.");
   auto options = std::make_shared<ListOptions>();
   command.add_option("FILE", options->path, "Checkpoint: a file, an index of files, or a folder").required();
+  command.add_flag("--sha256", options->sha256,
+                   "Show the SHA-256 of each tensor's elements in row-major order, as .safetensors has them");
   const auto run = [options, json = json] {
+    if (options->sha256) require_isa();
     const Checkpoint model = open_checkpoint(options->path);
-    write_stdout(*json ? json_text(listing_json(model)) : listing_text(options->path, model));
+    const Digests digests = options->sha256 ? digests_of(model) : Digests();
+    write_stdout(*json ? json_text(listing_json(model, digests)) : listing_text(options->path, model, digests));
     return kOk;
   };
   return {command, run, json};

@@ -51,7 +51,7 @@ int run_reshard(const ReshardOptions& options, bool json) {
   const Checkpoint joined = Checkpoint::join(opened);
   const std::vector<Conversion> plans =
       from_data([&] { return checkpoint::plan_reshard(joined, options.from, rules, options.to); });
-  Progress progress("resharding");
+  Progress progress("resharding", ProgressUnit::bytes);
   Json files = Json::array();
   std::string text;
   for (std::size_t j = 0; j < plans.size(); ++j) {

@@ -1,5 +1,7 @@
 // Checkpoints in .npz files: stored members are used in place, deflated ones decoded when they are asked for.
 #include <algorithm>
+#include <cstring>
+#include <memory>
 
 #include "relayout/checkpoint/formats/formats.h"
 #include "relayout/interop/files/npy.h"
@@ -18,6 +20,22 @@ std::vector<std::byte> front_of(std::span<const std::byte> archive, const ZipMem
   } else {
     std::ranges::copy(archive.subspan(static_cast<std::size_t>(member.offset), out.size()), out.begin());
   }
+  return out;
+}
+
+/// `bytes` bytes of a member behind its header, inflated, and with the bytes of every item of `turned` bytes in the
+/// other order; 0: as they are.
+std::unique_ptr<std::byte[]> elements_of(std::span<const std::byte> archive, const ZipMember& member, int64_t header,
+                                         int64_t bytes, std::size_t turned, const GoOn& go_on) {
+  const auto count = static_cast<std::size_t>(bytes);
+  auto out = std::make_unique_for_overwrite<std::byte[]>(count);
+  if (member.deflated) {
+    inflate_member(archive, member, header, {out.get(), count}, go_on);
+  } else if (count > 0) {
+    std::memcpy(out.get(), archive.data() + member.offset + header, count);
+  }
+  if (turned > 0)
+    for (std::size_t at = 0; at + turned <= count; at += turned) std::reverse(out.get() + at, out.get() + at + turned);
   return out;
 }
 
@@ -67,12 +85,12 @@ void open_npz(Source& source) {
     tensor.name = member.name;
     if (tensor.name.ends_with(kMemberEnding)) tensor.name.resize(tensor.name.size() - kMemberEnding.size());
     tensor.offset = member.offset + (member.deflated ? 0 : header_bytes);
+    const std::size_t turned = tensor.byte_swapped && tensor.dtype ? static_cast<std::size_t>(tensor.item_bits / 8) : 0;
     Decode decode;
-    if (member.deflated && !tensor.problem) {
-      decode = [archive, member, header_bytes, bytes = tensor.byte_size](const GoOn& go_on) {
-        auto out = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-        inflate_member(archive, member, header_bytes, {out.get(), static_cast<std::size_t>(bytes)}, go_on);
-        return out;
+    if ((member.deflated || turned > 0) && !tensor.problem) {
+      if (turned > 0) tensor.byte_swapped = false;
+      decode = [archive, member, header_bytes, turned, bytes = tensor.byte_size](const GoOn& go_on) {
+        return elements_of(archive, member, header_bytes, bytes, turned, go_on);
       };
     }
     source.add(std::move(tensor), std::move(decode));

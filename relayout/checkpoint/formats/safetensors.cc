@@ -17,6 +17,8 @@ void open_safetensors(Source& source) {
     CheckpointTensor tensor{std::move(parsed.tensors[i])};
     tensor.strides = row_major_strides(tensor.shape);
     tensor.offset = parsed.offsets[i];
+    // What is not converted has NumPy's spelling in every kind of file, so that it can be copied from one to another.
+    if (tensor.type_name == "C64") tensor.type_name = "<c8";
     source.add(std::move(tensor));
   }
 }

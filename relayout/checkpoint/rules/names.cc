@@ -59,6 +59,9 @@ std::optional<std::vector<NamePattern::Piece>> expression_pieces(std::string_vie
   return out;
 }
 
+/// A character of UTF-8, or a byte that begins none.
+constexpr const char* kOneCharacter = "([^\x80-\xff]|[\xc0-\xff][\x80-\xbf]*|[\x80-\xbf])";
+
 std::string expression_of(const std::vector<NamePattern::Piece>& pieces) {
   std::string out;
   for (const NamePattern::Piece& piece : pieces) {
@@ -66,7 +69,7 @@ std::string expression_of(const std::vector<NamePattern::Piece>& pieces) {
       if (std::ispunct(static_cast<unsigned char>(c)) && c != '_') out += '\\';
       out += c;
     }
-    if (piece.wildcard != 0) out += piece.wildcard == '*' ? "(.*)" : piece.wildcard == '?' ? "(.)" : "(\\d+)";
+    if (piece.wildcard != 0) out += piece.wildcard == '*' ? "(.*)" : piece.wildcard == '?' ? kOneCharacter : "(\\d+)";
   }
   return out;
 }
