@@ -23,6 +23,7 @@
 #include "relayout/core/nearest.h"
 #include "relayout/show/memory_text.h"
 #include "tools/command_line.h"
+#include "tools/words.h"
 
 namespace relayout::tools {
 
@@ -159,20 +160,6 @@ void require_isa();
 /// Elements of an image's texel: its R, G, B and A.
 inline constexpr int64_t kTexelLanes = 4;
 
-/// Dims as people write them, "2x17x5x4"; "scalar" for rank 0.
-std::string dims_text(const Dims& dims);
-/// "1 reorder", "2 reorders".
-std::string counted(int64_t count, std::string_view what);
-/// "3.8 KiB"; "960 bytes" under 1 KiB.
-std::string size_text(int64_t bytes);
-
-/// "963.4 ms"; s, ms or us with up to four digits, "-" where it is not finite.
-std::string time_text(double us);
-
-/// Whether text for people may be coloured: a terminal, and NO_COLOR is not set.
-bool colour_allowed(int fd);
-/// `text` in bold where standard output may be coloured.
-std::string bold(std::string_view text);
 using show::kNoBreakSpace;
 using show::labelled;
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/common.h"
+#include "tools/words.h"
 
 namespace relayout::tools {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-double share(double done, double total) { return total > 0 ? std::clamp(done / total, 0.0, 1.0) : 1.0; }
+double done_share(double done, double total) { return total > 0 ? std::clamp(done / total, 0.0, 1.0) : 1.0; }
 
 /// "40 s", "3 min 20 s", "2 h 5 min".
 std::string duration_text(double seconds) {
@@ -31,7 +31,7 @@ std::string duration_text(double seconds) {
 
 std::string bytes_progress_text(double done, double total, double seconds) {
   std::string out =
-      fmt::format("{:.0f} % of {}", std::floor(share(done, total) * 100), size_text(static_cast<int64_t>(total)));
+      fmt::format("{:.0f} % of {}", std::floor(done_share(done, total) * 100), size_text(static_cast<int64_t>(total)));
   if (done <= 0 || seconds <= 0) return out;
   const double rate = done / seconds;
   out += fmt::format(", {}/s", size_text(static_cast<int64_t>(rate)));
@@ -61,7 +61,7 @@ void Progress::update(double done, double total) {
   }
   next_ = now + milliseconds(100);
   static constexpr int kWidth = 30;
-  const double part = share(done, total);
+  const double part = done_share(done, total);
   const auto full = static_cast<std::size_t>(part * kWidth);
   const std::string behind =
       unit_ == ProgressUnit::bytes ? rate_text(done, total) : fmt::format("{:3.0f}%", part * 100);

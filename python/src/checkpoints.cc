@@ -106,14 +106,18 @@ nb::tuple convert_checkpoint(nb::handle src, nb::handle dst, const std::string& 
     const Checkpoint model = open();
     plan = checkpoint::plan_conversion(model, rules, {.strict = strict, .record = record});
     notes = checkpoint::notes_of(model, rules, plan);
-    if (dry_run) return;
-    done = checkpoint::convert(model, plan, to,
-                               {.threads = threads,
-                                .max_memory = max_memory,
-                                .overwrite = overwrite,
-                                .shard_bytes = shard_bytes,
-                                .verify = verify,
-                                .go_on = go_on});
+    const checkpoint::ConvertOptions options{.threads = threads,
+                                             .max_memory = max_memory,
+                                             .overwrite = overwrite,
+                                             .shard_bytes = shard_bytes,
+                                             .verify = verify,
+                                             .go_on = go_on};
+    if (dry_run) {
+      done.notes = checkpoint::check_convert(model, plan, to, options);
+    } else {
+      done = checkpoint::convert(model, plan, to, options);
+    }
+    notes.insert(notes.end(), done.notes.begin(), done.notes.end());
   });
   nb::list tensors, files;
   for (const checkpoint::Target& target : plan.targets)

@@ -74,7 +74,4 @@ Conversion plan_conversion(const Checkpoint& model, const Rules& rules, const Co
 /// match nothing, tensors that are copied because no rule matches, and those that are left out. A few names each.
 std::vector<std::string> notes_of(const Checkpoint& model, const Rules& rules, const Conversion& conversion);
 
-/// What a kind of file does not keep of a conversion, a sentence each.
-std::vector<std::string> lost_in(FileKind kind, const Conversion& conversion);
-
 }  // namespace relayout::checkpoint

@@ -138,11 +138,13 @@ Converted convert(const Checkpoint& model, const Conversion& conversion, const s
   return done;
 }
 
-void check_convert(const Checkpoint& model, const Conversion& conversion, const std::filesystem::path& path,
-                   const ConvertOptions& options) {
+std::vector<std::string> check_convert(const Checkpoint& model, const Conversion& conversion,
+                                       const std::filesystem::path& path, const ConvertOptions& options) {
   check_folder(path);
   (void)part_options(options);
   CheckpointWriter::check(path, specs_of(conversion), write_options(model, conversion, path, options));
+  const auto kind = kind_of_path(path);
+  return kind ? lost_in(*kind, conversion) : std::vector<std::string>();
 }
 
 }  // namespace relayout::checkpoint

@@ -45,9 +45,10 @@ struct Converted {
 Converted convert(const Checkpoint& model, const Conversion& conversion, const std::filesystem::path& path,
                   const ConvertOptions& options = {});
 
-/// What convert() would find before it writes the first byte; nothing is made. Errors: those of CheckpointWriter.
-void check_convert(const Checkpoint& model, const Conversion& conversion, const std::filesystem::path& path,
-                   const ConvertOptions& options = {});
+/// What convert() would find before it writes the first byte; nothing is made. Returns what the kind of file does not
+/// keep, which convert() says among its notes. Errors: those of CheckpointWriter.
+std::vector<std::string> check_convert(const Checkpoint& model, const Conversion& conversion,
+                                       const std::filesystem::path& path, const ConvertOptions& options = {});
 
 /// Compares what a conversion makes of a checkpoint with the tensors of another one, by their names.
 struct Comparison {

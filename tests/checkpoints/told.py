@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `relayout checkpoint` says beside the files that it writes, against NumPy: values that a type cannot hold, what a
-kind of file does not keep, files that are left, digests, and what --dry-run finds.
+"""What `relayout checkpoint` says beside the files that it writes, against NumPy: values that a type cannot hold, what
+a kind of file does not keep, files that are left, digests, and what --dry-run finds.
 
     told.py RELAYOUT
 
@@ -26,7 +26,8 @@ RELAYOUT = sys.argv[1]
 def run(*words, code=0):
     """What is printed; with code None the error of a run that fails."""
     result = subprocess.run([RELAYOUT, "checkpoint", *map(str, words)], capture_output=True, text=True)
-    assert result.returncode == code or code is None and result.returncode > 0, (words, result.returncode, result.stdout, result.stderr)
+    good = result.returncode == code or code is None and result.returncode > 0
+    assert good, (words, result.returncode, result.stdout, result.stderr)
     return result.stdout if code == 0 else result.stderr
 
 

@@ -150,9 +150,9 @@ int run_checkpoint_convert(const CheckpointConvertOptions& options, bool json) {
     done = write_checkpoint(options, model, conversion);
     std::ranges::copy(done->notes, std::back_inserter(notes));
   } else if (!same) {
-    from_command_line([&] { checkpoint::check_convert(model, conversion, options.output, convert_options(options)); });
-    if (const auto kind = checkpoint::kind_of_path(options.output))
-      std::ranges::copy(checkpoint::lost_in(*kind, conversion), std::back_inserter(notes));
+    const auto lost = from_command_line(
+        [&] { return checkpoint::check_convert(model, conversion, options.output, convert_options(options)); });
+    std::ranges::copy(lost, std::back_inserter(notes));
   }
   if (json) {
     Json out = {{"input", options.input}, {"output", options.output}, {"unchanged", same}, {"notes", notes}};
