@@ -93,6 +93,7 @@ Verb add_offset(CommandLine& line);
 Verb add_index(CommandLine& line);
 Verb add_record(CommandLine& line);
 Verb add_banks(CommandLine& line);
+Verb add_show(CommandLine& line);
 Verb add_image(CommandLine& line);
 Verb add_convert(CommandLine& line);
 Verb add_compare(CommandLine& line);

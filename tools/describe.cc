@@ -346,7 +346,7 @@ std::string description_text(const Description& about) {
   if (!about.memory_formats.empty()) out += labelled("formats", list_text(about.memory_formats));
   out += labelled("tag", about.tag.value_or("none"));
   if (!about.aliases.empty()) out += labelled("aliases", list_text(about.aliases));
-  if (const std::string picture = show::memory_text(layout, about.letters, about.gaps.value_or(1) > 0);
+  if (const std::string picture = show::memory_text(layout, about.letters, {.gaps = about.gaps.value_or(1) > 0});
       !picture.empty())
     out += "\n" + picture;
   if (out.back() != '\n') out += '\n';

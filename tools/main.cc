@@ -81,8 +81,8 @@ int run(int argc, char** argv) {
       "Exit codes: 0 success, 1 values or padding differ or an image does not fit, 2 wrong usage,\n"
       "3 bad data, 4 input or output failed, 5 unsupported, 70 internal error, 130 interrupted.");
   std::vector<Verb> verbs;
-  for (Verb (*add)(CommandLine&) : {add_describe, add_diff, add_offset, add_index, add_record, add_banks, add_image,
-                                    add_convert, add_compare, add_bench})
+  for (Verb (*add)(CommandLine&) : {add_describe, add_show, add_diff, add_offset, add_index, add_record, add_banks,
+                                    add_image, add_convert, add_compare, add_bench})
     verbs.push_back(add(line));
   for (Verb& verb : add_checkpoint(line)) verbs.push_back(std::move(verb));
   for (Verb (*add)(CommandLine&) :

@@ -122,7 +122,16 @@ MemoryRow Memory::row_at(int64_t begin) const {
   return out;
 }
 
+bool Memory::shows(Slot slot) const {
+  const auto in = [&](const std::vector<MemoryRow>& rows) {
+    return std::ranges::any_of(
+        rows, [&](const MemoryRow& row) { return std::ranges::count(row, slot, &MemoryCell::slot) > 0; });
+  };
+  return in(first_) || in(last_);
+}
+
 std::string Memory::label_of(const Dims& index) const {
+  if (room_.label) return room_.label(index);
   std::string out;
   for (const int dim : dims_) out += (out.empty() ? "" : ",") + std::to_string(index[dim]);
   return out;

@@ -41,11 +41,15 @@ struct MemoryCell {
 };
 using MemoryRow = std::vector<MemoryCell>;
 
+/// What stands in the cell of an index, in place of the index: its value.
+using LabelOf = std::function<std::string(const Dims&)>;
+
 /// How much is shown.
 struct MemoryRoom {
   int64_t rows = 7, first_rows = 5, last_rows = 2;  // all rows where there are at most `rows`
   /// How many cells fit a row, with labels of so many letters.
   std::function<int64_t(int64_t letters)> fit;
+  LabelOf label = {};  // the index unless it is given
 };
 
 class Memory {
@@ -59,6 +63,10 @@ class Memory {
   /// The first rows, from the first offset that has an index on; and the last, where some between them are left out.
   const std::vector<MemoryRow>& first() const { return first_; }
   const std::vector<MemoryRow>& last() const { return last_; }
+  /// Whether a slot is among the cells that are shown.
+  bool shows(Slot slot) const;
+  /// Whether labels are values rather than indices.
+  bool shows_values() const { return static_cast<bool>(room_.label); }
   /// Cells of a whole row, and letters of the longest label, at least 1.
   int64_t columns() const { return columns_; }
   int64_t label_letters() const { return label_letters_; }

@@ -23,18 +23,20 @@ double cell_width(int64_t letters) {
   return std::max(kLeastWidth, std::ceil(kLetter * static_cast<double>(letters)) + 8);
 }
 
-MemoryRoom room_for(const Layout& layout) {
+MemoryRoom room_for(const Layout& layout, LabelOf label) {
   const double room = kWidest - 2 * kMargin - offset_width(layout);
-  return {16, 10, 5, [room](int64_t letters) { return static_cast<int64_t>(room / cell_width(letters)); }};
+  return {16, 10, 5, [room](int64_t letters) { return static_cast<int64_t>(room / cell_width(letters)); },
+          std::move(label)};
 }
 
 class Picture {
  public:
-  Picture(Drawing& drawing, double top, const Layout& layout, const std::string& letters, std::string title)
+  Picture(Drawing& drawing, double top, const Layout& layout, const std::string& letters, std::string title,
+          LabelOf label)
       : drawing_(drawing),
         top_(top),
         title_(std::move(title)),
-        memory_(layout, letters, room_for(layout)),
+        memory_(layout, letters, room_for(layout, std::move(label))),
         width_(cell_width(memory_.label_letters())),
         left_(kMargin + offset_width(layout)) {
     for (const Level& level : memory_.levels()) (level.inner ? framed_ : around_).push_back(level);
@@ -142,20 +144,12 @@ class Picture {
     drawing_.add(Line{.points = path, .width = 2, .square = true});
   }
 
-  bool has(Slot slot) const {
-    for (const std::vector<MemoryRow>* rows : {&memory_.first(), &memory_.last()}) {
-      for (const MemoryRow& row : *rows) {
-        if (std::ranges::count(row, slot, &MemoryCell::slot) > 0) return true;
-      }
-    }
-    return false;
-  }
-
   std::string words_of_labels() const {
     const Layout& layout = memory_.layout();
     if (memory_.first().empty()) return "no elements";
     std::string out = layout.ndims() == 0 ? "one element, which has no index"
                                           : "in each cell the index " + memory_.names(memory_.dims());
+    if (memory_.shows_values()) return "in each cell its value";
     const std::string fixed = memory_.fixed_text(false), below = memory_.fixed_text(true);
     if (!fixed.empty()) out += "; " + fixed + (below.empty() || below == fixed ? " everywhere" : " at first");
     if (const std::string same = memory_.repeated_names(); !same.empty()) out += "; the same for every " + same;
@@ -199,8 +193,8 @@ class Picture {
                     : "all " + memory_.names({framed_[1].dim, framed_[0].dim}) + " of one " +
                           memory_.names({around_[0].dim}));
     }
-    if (has(Slot::padding)) sample(Slot::padding, "padding");
-    if (has(Slot::gap)) sample(Slot::gap, "gap: no index");
+    if (memory_.shows(Slot::padding)) sample(Slot::padding, "padding");
+    if (memory_.shows(Slot::gap)) sample(Slot::gap, "gap: no index");
     right_ = std::max(right_, x - kMargin);
   }
 
@@ -230,8 +224,8 @@ class Picture {
 }  // namespace
 
 void draw_memory(Drawing& drawing, double top, const Layout& layout, const std::string& letters,
-                 const std::string& title) {
-  Picture(drawing, top, layout, letters, title).draw();
+                 const std::string& title, LabelOf label) {
+  Picture(drawing, top, layout, letters, title, std::move(label)).draw();
 }
 
 Drawing memory_drawing(const Layout& layout, const std::string& letters, const std::string& title) {

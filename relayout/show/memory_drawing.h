@@ -8,14 +8,16 @@
 
 #include "relayout/core/layout.h"
 #include "relayout/show/drawing.h"
+#include "relayout/show/memory.h"
 
 namespace relayout::show {
 
 /// A drawing of its own. `title` stands above it; `letters` has one for each dim.
 Drawing memory_drawing(const Layout& layout, const std::string& letters, const std::string& title);
 
-/// The same in a drawing that has other things, from `top` on; the drawing grows as is needed.
+/// The same in a drawing that has other things, from `top` on; the drawing grows as is needed. `label`: what stands in
+/// cells in place of their index.
 void draw_memory(Drawing& drawing, double top, const Layout& layout, const std::string& letters,
-                 const std::string& title);
+                 const std::string& title, LabelOf label = {});
 
 }  // namespace relayout::show

@@ -41,12 +41,12 @@ TEST(Memory, EachCellHoldsWhatTheLayoutSays) {
 
 TEST(Memory, TextIsColouredOnlyWhereItIsAsked) {
   const Layout layout = Format::parse("nhwc").bind({1, 3, 2, 2});
-  const std::string plain = memory_text(layout, "nchw", false);
+  const std::string plain = memory_text(layout, "nchw");
   EXPECT_EQ(plain,
             "  memory    the index at each offset, c,h,w; n = 0; a bar ends a run of c\n"
             "       0  0,0,0   1,0,0   2,0,0 | 0,0,1   1,0,1   2,0,1\n"
             "       6  0,1,0   1,1,0   2,1,0 | 0,1,1   1,1,1   2,1,1\n");
-  std::string coloured = memory_text(layout, "nchw", false, true);
+  std::string coloured = memory_text(layout, "nchw", {.colour = true});
   EXPECT_NE(coloured.find("\x1b[30;48;2;"), std::string::npos);
   for (std::size_t at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b'))
     coloured.erase(at, coloured.find('m', at) - at + 1);

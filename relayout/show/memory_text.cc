@@ -33,8 +33,8 @@ std::string coloured(std::string_view colour, const std::string& text) {
 
 class Text {
  public:
-  Text(const Layout& layout, const std::string& letters, bool colour)
-      : memory_(layout, letters, room_for(layout)), colour_(colour) {
+  Text(const Layout& layout, const std::string& letters, const MemoryTextOptions& options)
+      : memory_(layout, letters, room_for(layout, options.label)), colour_(options.colour) {
     offset_width_ = std::max<std::size_t>(6, std::to_string(layout.span() - 1).size());
     for (const std::vector<MemoryRow>* rows : {&memory_.first(), &memory_.last()}) {
       for (const MemoryRow& row : *rows) {
@@ -43,13 +43,14 @@ class Text {
     }
   }
 
-  std::string text(bool gaps) const {
+  std::string text(std::optional<bool> gaps) const {
     std::string legend = "the index at each offset, " + memory_.names(memory_.dims());
     const std::string fixed = memory_.fixed_text(false);
     if (!fixed.empty()) legend += "; " + fixed;
+    if (memory_.shows_values()) legend = "the value at each offset";
     if (const std::string same = memory_.repeated_names(); !same.empty()) legend += "; the same for every " + same;
     if (memory_.layout().padded()) legend += "; a dot stands for padding";
-    if (gaps) legend += "; a blank is a gap";
+    if (gaps.value_or(memory_.shows(Slot::gap))) legend += "; a blank is a gap";
     if (bars_) legend += "; a bar ends a run of " + memory_.names({memory_.levels()[0].dim});
     std::string out = labelled("memory", legend);
     const auto &first = memory_.first(), &last = memory_.last();
@@ -66,9 +67,9 @@ class Text {
   }
 
  private:
-  static MemoryRoom room_for(const Layout& layout) {
+  static MemoryRoom room_for(const Layout& layout, const LabelOf& label) {
     const int64_t between = levels_of(layout).size() > 1 ? 3 : 2;
-    return {7, 5, 2, [between](int64_t letters) { return (kRoom + between) / (letters + between); }};
+    return {7, 5, 2, [between](int64_t letters) { return (kRoom + between) / (letters + between); }, label};
   }
 
   /// Whether cell k and the next are not in one run of the innermost digit.
@@ -106,9 +107,9 @@ class Text {
 
 }  // namespace
 
-std::string memory_text(const Layout& layout, const std::string& letters, bool gaps, bool colour) {
+std::string memory_text(const Layout& layout, const std::string& letters, const MemoryTextOptions& options) {
   if (layout.empty() || layout.ndims() == 0) return "";
-  return Text(layout, letters, colour).text(gaps);
+  return Text(layout, letters, options).text(options.gaps);
 }
 
 std::string labelled(std::string_view label, std::string_view text) {

@@ -23,7 +23,7 @@ from pathlib import Path
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/layout-expressions.md", "docs/swizzles.md",
              "docs/interop.md", "docs/files.md", "docs/padding.md", "docs/published-examples.md",
              "docs/checkpoints.md", "docs/conversions.md", "docs/models.md", "docs/benchmarks.md",
-             "docs/packed-weights.md", "docs/tables.md")
+             "docs/packed-weights.md", "docs/show.md", "docs/tables.md")
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 CPP = re.compile(r"```cpp\n(.*?)```", re.DOTALL)

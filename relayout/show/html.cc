@@ -1,0 +1,110 @@
+// The page: a frame of HTML round the script and the style of page/, and the scene as JSON.
+#include "relayout/show/html.h"
+
+#include "relayout/core/error.h"
+#include "relayout/core/print.h"
+#include "relayout/show/escape.h"
+#include "relayout/show/page.h"
+#include "relayout/show/svg.h"
+
+namespace relayout::show {
+namespace {
+
+/// "sha256-...": a hash, given in hexadecimal digits, as policies of pages write it.
+std::string source_hash(std::string_view hex) {
+  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto value = [](char ch) { return static_cast<unsigned>(ch <= '9' ? ch - '0' : ch - 'a' + 10); };
+  std::string out;
+  unsigned bits = 0, held = 0;
+  for (const char ch : hex) {
+    held = held << 4 | value(ch);
+    bits += 4;
+    if (bits >= 6) {
+      bits -= 6;
+      out += kDigits[held >> bits & 63];
+    }
+  }
+  if (bits > 0) out += kDigits[held << (6 - bits) & 63];
+  out.append((4 - out.size() % 4) % 4, '=');
+  return "'sha256-" + out + "'";
+}
+
+std::string list(const Dims& dims) { return "[" + join(dims) + "]"; }
+
+std::string digits_json(const Layout& layout) {
+  std::string out = "[";
+  for (int d = 0; d < layout.ndims(); ++d) {
+    out += d == 0 ? "[" : ",[";
+    bool first = true;
+    for (const Digit& digit : layout.digits_under_swizzle(d)) {
+      out += (first ? "[" : ",[") + std::to_string(digit.extent) + "," + std::to_string(digit.stride) + "]";
+      first = false;
+    }
+    out += "]";
+  }
+  return out + "]";
+}
+
+std::string view_json(const View& view) {
+  const Layout& layout = view.layout;
+  if (layout.span() > kMostOfPage) {
+    throw Error(ErrorCode::limit,
+                "show: " + escaped(view.expression) + " reaches offset " + std::to_string(layout.span() - 1) +
+                    "; a page shows those below 2^53",
+                "span", std::to_string(layout.span()), std::to_string(kMostOfPage));
+  }
+  const Swizzle& swizzle = layout.swizzle();
+  std::string out = "{\"name\":" + json_quoted(view.name) + ",\"expression\":" + json_quoted(view.expression) +
+                    ",\"letters\":" + json_quoted(view.letters) + ",\"dims\":" + list(layout.dims()) +
+                    ",\"padded\":" + list(layout.padded_dims()) + ",\"digits\":" + digits_json(layout) +
+                    ",\"offset0\":" + std::to_string(layout.offset0()) + ",\"span\":" + std::to_string(layout.span()) +
+                    ",\"formula\":" + json_quoted(offset_formula(layout, view.letters)) +
+                    ",\"dtype\":" + json_quoted(name(view.dtype)) + ",\"bits\":" + std::to_string(bits(view.dtype));
+  if (layout.swizzled()) {
+    out += ",\"swizzle\":{\"bits\":" + std::to_string(swizzle.bits()) +
+           ",\"source\":" + std::to_string(swizzle.source()) + ",\"target\":" + std::to_string(swizzle.target()) +
+           ",\"text\":" + json_quoted(swizzle.text()) + "}";
+  }
+  if (view.image) {
+    out += ",\"image\":{\"width\":" + std::to_string(view.image->width) +
+           ",\"height\":" + std::to_string(view.image->height) + ",\"pitch\":" + std::to_string(view.image->pitch) +
+           "}";
+  }
+  if (!view.values.empty()) {
+    out += ",\"values\":[";
+    for (std::size_t i = 0; i < view.values.size(); ++i) out += (i == 0 ? "" : ",") + json_quoted(view.values[i]);
+    out += "]";
+  }
+  return out + "}";
+}
+
+}  // namespace
+
+std::string scene_json(const Scene& scene) {
+  const bool fields = scene.kind == Scene::Kind::fields;
+  std::string out = "{\"title\":" + json_quoted(scene.title) + ",\"kind\":\"" + (fields ? "fields" : "sides") +
+                    "\",\"bytes\":" + std::to_string(scene.bytes) + ",\"views\":[";
+  for (std::size_t i = 0; i < scene.views.size(); ++i) out += (i == 0 ? "" : ",") + view_json(scene.views[i]);
+  out += "]";
+  if (!fields && scene.views.size() == 2 && scene.views[0].layout.dims() == scene.views[1].layout.dims()) {
+    const Comparison found = comparison(scene.views[0], scene.views[1]);
+    out += ",\"comparison\":{\"text\":" + json_quoted(found.text) +
+           ",\"index\":" + (found.index ? list(*found.index) : "null") + "}";
+  }
+  return out + "}";
+}
+
+std::string html(const Scene& scene) {
+  const std::string title = xml_escaped(scene.title), picture = svg(scene_drawing(scene));
+  std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src " +
+         source_hash(kPageScriptHash) + "; style-src " + source_hash(kPageStyleHash) +
+         "; base-uri 'none'; form-action 'none'\">\n";
+  out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  out += "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" + title + "</title>\n";
+  out += "<style>" + std::string(kPageStyle) + "</style>\n</head>\n<body>\n<noscript>\n" + picture + "</noscript>\n";
+  out += "<script type=\"application/json\" id=\"scene\">" + scene_json(scene) + "</script>\n";
+  return out + "<script>" + std::string(kPageScript) + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace relayout::show

@@ -1,0 +1,68 @@
+// The state of the page in its address, so that it can be kept, sent, and undone by the browser's back button.
+
+/** Makes an element with properties and children; text is only ever set as text, never as marks. */
+function make(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "class") node.className = value;
+    else if (name === "text") node.textContent = value;
+    else if (name in node && typeof value !== "string") node[name] = value;
+    else node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+const state = {
+  view: 0,
+  index: null, // of the element that is pinned
+  colour: scene.kind === "fields" ? "field" : "run",
+  label: scene.views.some((view) => view.values) ? "value" : "index",
+  order: "", // of the walk: letters, outermost first, or "memory"
+  step: null, // of the walk
+  cache: 32, // KiB
+};
+
+function hashOfState() {
+  const out = new URLSearchParams();
+  if (state.view !== 0) out.set("view", state.view);
+  if (state.index) out.set("index", state.index.join(","));
+  for (const key of ["colour", "label", "order", "cache"]) {
+    if (state[key] !== defaults[key]) out.set(key, state[key]);
+  }
+  if (state.step !== null) out.set("step", state.step);
+  return out.toString();
+}
+
+function wholeNumber(text, most) {
+  return /^\d{1,15}$/.test(text) && Number(text) <= most ? Number(text) : null;
+}
+
+/** Takes what the address says; what is no state of this page is left out. */
+function readHash() {
+  Object.assign(state, defaults, { index: null, step: null, view: 0 });
+  const given = new URLSearchParams(location.hash.slice(1));
+  const view = wholeNumber(given.get("view") ?? "0", scene.views.length - 1);
+  if (view !== null) state.view = view;
+  const shown = scene.views[state.view];
+  const index = (given.get("index") ?? "").split(",").map((text) => wholeNumber(text, Number.MAX_SAFE_INTEGER));
+  const fits = index.length === shown.dims.length && index.every((i, d) => i !== null && i < shown.padded[d]);
+  if (fits) state.index = index;
+  if (colourings.some(({ key }) => key === given.get("colour"))) state.colour = given.get("colour");
+  if (["index", "offset", "value"].includes(given.get("label"))) state.label = given.get("label");
+  if (isOrder(shown, given.get("order") ?? "")) state.order = given.get("order") ?? "";
+  state.step = wholeNumber(given.get("step") ?? "", Number.MAX_SAFE_INTEGER);
+  const cache = wholeNumber(given.get("cache") ?? "", 1 << 20);
+  if (cache) state.cache = cache;
+}
+
+/** Writes the state to the address; `push`: as a step that the back button undoes. */
+function writeHash(push) {
+  const hash = hashOfState();
+  if (hash === location.hash.slice(1)) return;
+  const address = `#${hash}`;
+  if (push) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+const defaults = { colour: state.colour, label: state.label, order: "", cache: state.cache };

@@ -1,0 +1,225 @@
+// The walk: the order in which a loop nest visits elements, what it touches so far, and the misses of a cache.
+
+const MOST_STEPS = 65536;
+
+/** Whether a text is an order: each dim's letter once, outermost first; or "memory"; or "" for row-major. */
+function isOrder(view, text) {
+  return text === "" || text === "memory" || [...text].sort().join("") === [...view.letters].sort().join("");
+}
+
+/** The loops of an order, outermost first: {dim, place, extent, words}. */
+function loopsOf(view, order) {
+  if (order === "memory") {
+    // Digits that repeat a value are loops as well, the outermost ones.
+    const repeated = digitsOf(view).filter((digit) => digit.extent > 1 && digit.stride === 0);
+    return [...repeated, ...[...levelsOf(view)].reverse()].map(({ dim, place, extent, outermost }) => ({
+      dim,
+      place,
+      extent,
+      words: `${view.letters[dim]}${place > 1 ? `/${place}` : ""}${outermost ? "" : `%${extent}`}`,
+    }));
+  }
+  return [...(order || view.letters)].map((letter) => {
+    const dim = view.letters.indexOf(letter);
+    return { dim, place: 1, extent: view.dims[dim], words: letter };
+  });
+}
+
+/** The indices in the order of the loops, without padding, at most MOST_STEPS of them. */
+function walkOf(view, loops) {
+  const out = [];
+  if (elementsOf(view) === 0) return out;
+  const values = loops.map(() => 0);
+  for (;;) {
+    const index = view.dims.map(() => 0);
+    loops.forEach(({ dim, place }, k) => {
+      index[dim] += values[k] * place;
+    });
+    if (isElement(view, index)) out.push(index);
+    if (out.length === MOST_STEPS) return out;
+    let k = loops.length - 1;
+    while (k >= 0 && ++values[k] === loops[k].extent) values[k--] = 0;
+    if (k < 0) return out;
+  }
+}
+
+/** What the first `steps` elements touch: bytes, lines, pages, and misses of a cache that drops the line used longest ago. */
+function touched(view, walk, steps, cacheBytes) {
+  const lines = new Set();
+  const pages = new Set();
+  const cached = new Map();
+  const room = Math.max(1, Math.floor(cacheBytes / LINE_BYTES));
+  let misses = 0;
+  for (const index of walk.slice(0, steps)) {
+    const [first, last] = bytesOf(view, offsetOf(view, index));
+    for (let line = Math.floor(first / LINE_BYTES); line <= Math.floor(last / LINE_BYTES); ++line) {
+      lines.add(line);
+      pages.add(Math.floor((line * LINE_BYTES) / PAGE_BYTES));
+      if (cached.has(line)) cached.delete(line);
+      else ++misses;
+      cached.set(line, true);
+      if (cached.size > room) cached.delete(cached.keys().next().value);
+    }
+  }
+  return { lines: lines.size, pages: pages.size, misses };
+}
+
+class Walk {
+  constructor(onStep) {
+    this.onStep = onStep;
+    this.timer = null;
+    this.orders = make("datalist", { id: "orders" });
+    this.order = make("input", { type: "text", list: "orders", autocomplete: "off", spellcheck: "false", size: "8" });
+    this.play = make("button", { type: "button", text: "Play" });
+    this.back = make("button", { type: "button", text: "Back" });
+    this.forth = make("button", { type: "button", text: "Step" });
+    this.stop = make("button", { type: "button", text: "Clear" });
+    this.speed = make("select", {}, ...[2, 8, 30, 120].map((n) => make("option", { value: `${n}`, text: `${n} a second` })));
+    this.speed.value = "8";
+    this.cache = make("input", { type: "number", min: "1", max: `${1 << 20}`, step: "1" });
+    this.problem = make("p", { class: "problem", role: "status" });
+    this.nest = make("pre", { class: "nest", "aria-label": "Loop nest of the walk" });
+    this.counts = make("table", { class: "counts" });
+    this.root = make(
+      "section",
+      { class: "walk" },
+      make("h2", { text: "Walk" }),
+      make(
+        "div",
+        { class: "controls" },
+        make("label", { text: "Loops, outermost first " }, this.order),
+        this.orders,
+        this.play,
+        this.back,
+        this.forth,
+        this.stop,
+        make("label", { text: "Speed " }, this.speed),
+        make("label", { text: "Cache, KiB " }, this.cache),
+      ),
+      this.problem,
+      this.nest,
+      this.counts,
+    );
+    this.listen();
+  }
+
+  listen() {
+    this.order.addEventListener("change", () => this.takeOrder());
+    this.play.addEventListener("click", () => (this.timer ? this.pause() : this.start()));
+    this.forth.addEventListener("click", () => this.go((state.step ?? -1) + 1));
+    this.back.addEventListener("click", () => this.go((state.step ?? 0) - 1));
+    this.stop.addEventListener("click", () => this.go(null));
+    this.speed.addEventListener("change", () => this.timer && this.start());
+    this.cache.addEventListener("change", () => {
+      state.cache = Math.min(1 << 20, Math.max(1, Math.floor(Number(this.cache.value)) || 1));
+      writeHash(true);
+      this.show();
+    });
+  }
+
+  get view() {
+    return scene.views[state.view];
+  }
+
+  /** Reads the order in the field; one that is none stays there with the reason. */
+  takeOrder() {
+    const { view } = this;
+    const text = this.order.value.trim();
+    const order = text === view.letters ? "" : text;
+    if (!isOrder(view, order)) {
+      this.problem.textContent = `The loops are each of the letters ${view.letters} once, or memory.`;
+      return;
+    }
+    this.pause();
+    state.order = order;
+    state.step = null;
+    writeHash(true);
+    this.load();
+    this.onStep(null);
+  }
+
+  /** Works the walk out for the view and the order of the state. */
+  load() {
+    const { view } = this;
+    if (!isOrder(view, state.order)) state.order = "";
+    this.problem.textContent = "";
+    this.order.value = state.order || view.letters;
+    const reversed = [...view.letters].reverse().join("");
+    const offered = [...new Set([view.letters, reversed, "memory"])].map((value) => make("option", { value }));
+    this.orders.replaceChildren(...offered);
+    this.loops = loopsOf(view, state.order);
+    this.indices = walkOf(view, this.loops);
+    if (state.step !== null && state.step >= this.indices.length) state.step = null;
+    this.cache.value = `${state.cache}`;
+    this.show();
+  }
+
+  start() {
+    this.pause();
+    if (state.step !== null && state.step + 1 >= this.indices.length) state.step = null;
+    this.play.textContent = "Pause";
+    this.timer = setInterval(() => this.go((state.step ?? -1) + 1, true), 1000 / Number(this.speed.value));
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.play.textContent = "Play";
+  }
+
+  /** Goes to a step; null is before the first. */
+  go(step, playing = false) {
+    if (!playing) this.pause();
+    if (step !== null && (step < 0 || step >= this.indices.length)) {
+      this.pause();
+      return;
+    }
+    state.step = step;
+    writeHash(false);
+    this.show();
+    this.onStep(step === null ? null : this.indices[step]);
+  }
+
+  /** The cells of a buffer that the walk has visited. */
+  seen(buffer) {
+    const out = new Set();
+    if (state.step === null) return out;
+    for (const { view, at } of buffer.members) {
+      if (at !== state.view && !sharedIndex) continue;
+      for (const index of this.indices.slice(0, state.step + 1)) {
+        const first = offsetOf(view, index) * (view.bits / buffer.unit);
+        for (let k = 0; k < view.bits / buffer.unit; ++k) out.add(first + k);
+      }
+    }
+    return out;
+  }
+
+  show() {
+    const now = state.step === null ? null : this.indices[state.step];
+    const lines = this.loops.map(({ dim, place, extent, words }, k) => {
+      const value = now ? `${Math.floor(now[dim] / place) % extent}` : "";
+      return make("span", { class: "loop", text: `${"  ".repeat(k)}for ${words} in 0..${extent - 1}${now ? `   now ${value}` : ""}\n` });
+    });
+    const inside = "  ".repeat(this.loops.length);
+    const place = now ? `   offset ${offsetOf(this.view, now)}` : "";
+    this.nest.replaceChildren(...lines, make("span", { text: `${inside}x[${[...this.view.letters].join(",")}]${place}` }));
+    this.showCounts();
+  }
+
+  showCounts() {
+    const total = this.indices.length;
+    const steps = state.step === null ? 0 : state.step + 1;
+    const head = ["", "elements", "lines", "pages", "cache misses"].map((text) => make("th", { scope: "col", text }));
+    const rows = [make("tr", {}, ...head)];
+    const views = sharedIndex ? scene.views : [this.view];
+    for (const view of views) {
+      const name = views.length > 1 ? `${view.name}: ` : "";
+      for (const [words, count] of [["so far", steps], [total < elementsOf(view) ? `the first ${total}` : "in all", total]]) {
+        const { lines, pages, misses } = touched(view, this.indices, count, state.cache * 1024);
+        const cells = [count, lines, pages, misses].map((n) => make("td", { text: `${n}` }));
+        rows.push(make("tr", {}, make("th", { scope: "row", text: name + words }), ...cells));
+      }
+    }
+    this.counts.replaceChildren(...rows);
+  }
+}

@@ -1,0 +1,59 @@
+// Scene: what is shown of layouts, as one value for all writers: a page, a drawing, text.
+//
+//     Scene scene{.title = "nChw8c  2x17x5x4", .views = {{.expression = "nChw8c", .layout = layout, .letters =
+//     "nchw"}}}; html(scene)              // a page that a browser opens from disk (html.h) svg(scene_drawing(scene))
+//     scene_text(scene, true)  // for a terminal
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "relayout/core/format.h"
+#include "relayout/core/record/record.h"
+#include "relayout/show/drawing.h"
+
+namespace relayout::show {
+
+/// A layout with what people call it.
+struct View {
+  std::string name = {};  // of a field, or of a side where there are two; else ""
+  std::string expression = {};
+  Layout layout = {};
+  std::string letters = {};  // one for each dim
+  DType dtype = DType::f32;
+  std::optional<ImageExtent> image = {};
+  /// Of all elements in row-major order, or none.
+  std::vector<std::string> values = {};
+};
+
+struct Scene {
+  /// How the views belong together: each has a buffer of its own, and two of them are compared; or all are fields of
+  /// one buffer.
+  enum class Kind : uint8_t { sides, fields };
+
+  std::string title;
+  std::vector<View> views;
+  Kind kind = Kind::sides;
+  int64_t bytes = 0;  // of the one buffer
+};
+
+/// The fields of a record as a scene.
+Scene scene_of(const Record& record, const std::string& title);
+
+/// Whether two views are the same function: "A and B are the same function: ...", or the first index at which they part
+/// and how many elements lie elsewhere. Errors: invalid_argument unless the dims are equal; limit as difference()
+/// (core/decide.h).
+struct Comparison {
+  std::string text;
+  std::optional<Dims> index;  // where they part
+};
+Comparison comparison(const View& a, const View& b);
+
+/// The views below each other. Errors: those of Layout::inverse().
+Drawing scene_drawing(const Scene& scene);
+
+/// The same for a terminal, with the formula of each view; `colour`: with the sequences that colour letters.
+std::string scene_text(const Scene& scene, bool colour);
+
+}  // namespace relayout::show
