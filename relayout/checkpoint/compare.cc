@@ -7,6 +7,7 @@
 
 #include "relayout/checkpoint/convert.h"
 #include "relayout/checkpoint/parts.h"
+#include "relayout/core/packed/packed.h"
 #include "relayout/core/print.h"
 #include "relayout/cpu/reorder.h"
 
@@ -39,6 +40,13 @@ void add_differences(Comparison& to, int64_t first, std::span<const std::byte> o
   }
 }
 
+/// Whether one side records what several tensors are together, and the other records nothing.
+bool only_recorded(const std::string& a, const std::string& b) {
+  if (!a.empty() && !b.empty()) return false;
+  const PackedFormat* format = find_packed(a.empty() ? b : a);
+  return format != nullptr && !format->one_buffer();
+}
+
 /// What differs before any value is looked at; "" for nothing.
 std::string difference_of(const Target& target, const CheckpointTensor& other) {
   const TensorSpec& spec = target.spec;
@@ -47,7 +55,7 @@ std::string difference_of(const Target& target, const CheckpointTensor& other) {
   const std::string type = spec.type_name.empty() ? std::string(name(spec.dtype)) : spec.type_name;
   const std::string others = other.dtype ? std::string(name(*other.dtype)) : other.type_name;
   if (type != others) return "type " + type + " and " + others;
-  if (spec.notes.packed != other.notes.packed) {
+  if (spec.notes.packed != other.notes.packed && !only_recorded(spec.notes.packed, other.notes.packed)) {
     const auto said = [](const std::string& packed) { return packed.empty() ? "not packed" : "packed as " + packed; };
     return said(spec.notes.packed) + " and " + said(other.notes.packed);
   }

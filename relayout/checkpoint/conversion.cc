@@ -6,9 +6,12 @@
 #include <unordered_map>
 
 #include "relayout/checkpoint/assembly.h"
+#include "relayout/checkpoint/conversion_names.h"
 #include "relayout/checkpoint/formats/formats.h"
 #include "relayout/checkpoint/history.h"
 #include "relayout/checkpoint/merge_parts.h"
+#include "relayout/checkpoint/packed_plan.h"
+#include "relayout/checkpoint/packed_rows.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 
@@ -34,30 +37,25 @@ bool has_elements(const CheckpointTensor& tensor) {
 class Planner {
  public:
   Planner(const Checkpoint& model, const Rules& rules, const ConversionOptions& options)
-      : model_(model), rules_(rules), options_(options), history_(model) {}
+      : model_(model), rules_(rules), options_(options), history_(model), packed_(model, rules, options) {}
 
   Conversion plan() {
     std::vector<bool> used(rules_.rules.size());
     for (std::size_t i = 0; i < model_.tensors().size(); ++i) take(i, rule_of(i, used));
     for (auto& [key, parts] : merges_) merge(key.first, key.second, parts);
+    // Values, which have no record, may be what packed weights became before.
     for (std::size_t r = 0; r < used.size(); ++r)
-      if (!used[r]) out_.idle.push_back(r);
+      if (!used[r] && !(rules_.rules[r].repack && history_.applied(rules_.rules[r]))) out_.idle.push_back(r);
     if (options_.strict && !out_.idle.empty())
       throw Error(ErrorCode::invalid_argument, rules_.rules[out_.idle[0]].where + ": no tensor matches it", "rule",
                   rules_.rules[out_.idle[0]].where);
     std::ranges::stable_sort(out_.targets, {}, [](const Target& t) { return first_source(t); });
-    check_names();
+    check_names(model_, out_.targets);
     record_rules();
     return std::move(out_);
   }
 
  private:
-  static std::size_t first_source(const Target& target) {
-    std::size_t out = target.pieces.empty() ? 0 : target.pieces[0].source;
-    for (const Piece& piece : target.pieces) out = std::min(out, piece.source);
-    return out;
-  }
-
   const CheckpointTensor& tensor(std::size_t i) const { return model_.tensors()[i]; }
 
   [[noreturn]] void fail(std::size_t source, std::size_t rule, const std::string& why,
@@ -70,6 +68,10 @@ class Planner {
   std::optional<std::size_t> rule_of(std::size_t i, std::vector<bool>& used) {
     for (std::size_t r = 0; r < rules_.rules.size(); ++r) {
       const std::vector<NamePattern>& match = rules_.rules[r].match;
+      if (rules_.rules[r].repack) {
+        if (auto found = packed_.match(i, r)) return captures_ = std::move(*found), used[r] = true, r;
+        continue;
+      }
       if (rules_.rules[r].rank && *rules_.rules[r].rank != tensor(i).shape.size()) continue;
       for (pattern_ = 0; pattern_ < match.size(); ++pattern_) {
         auto found = match[pattern_].match(tensor(i).name);
@@ -101,6 +103,10 @@ class Planner {
     if ((rule.permute || rule.split || rule.merge || rule.rename) && history_.applied(rule)) {
       if (std::ranges::find(out_.applied_before, *r) == out_.applied_before.end()) out_.applied_before.push_back(*r);
       leave(i, *r);
+      return;
+    }
+    if (rule.repack) {
+      if (!packed_.take(i, *r, captures_, out_)) leave(i, *r);
       return;
     }
     if (rule.shard) fail(i, *r, "shard says how ranks are cut, which reshard does and a conversion does not");
@@ -216,12 +222,7 @@ class Planner {
     const Rule& rule = rules_.rules[r];
     const CheckpointTensor& t = tensor(i);
     if (!changes(i, rule)) return;
-    if (!has_elements(t))
-      fail(i, r,
-           t.byte_swapped            ? "its elements are big-endian"
-           : !t.notes.packed.empty() ? "it holds blocks of " + t.notes.packed + ", which rules leave as they are"
-                                     : "its type, " + escaped(t.type_name, 60) + ", is not converted here",
-           ErrorCode::unsupported);
+    if (const std::string why = why_not_changed(rule, t); !why.empty()) fail(i, r, why, ErrorCode::unsupported);
     if (rule.from_type && *t.dtype != *rule.from_type && *t.dtype != *rule.type)
       fail(i, r,
            "it is " + std::string(name(*t.dtype)) + ", and the rule converts " + std::string(name(*rule.from_type)) +
@@ -248,6 +249,7 @@ class Planner {
     } catch (const Error& error) {
       fail(source, r, error.message(), error.code());
     }
+    record_rows(target.spec, t);
     if (!options_.record && rule.to) target.spec.layout.reset(), target.spec.dims.reset(), target.spec.notes = {};
     target.pieces = assembly.pieces;
     const bool same = target.spec.name == t.name && target.spec.dtype == t.dtype && !changes(source, rule);
@@ -257,6 +259,11 @@ class Planner {
 
   void convert(std::size_t i, std::size_t r) {
     const Rule& rule = rules_.rules[r];
+    const bool more = rule.from || rule.permute || rule.split;
+    if (rule.type && !rule.from_type && !more && holds_blocks(tensor(i))) {
+      packed_.take_values(i, r, captures_, out_);
+      return;
+    }
     if (!changes(i, rule) && !has_elements(tensor(i))) {
       copy(i);
       out_.targets.back().rule = r;
@@ -339,6 +346,10 @@ class Planner {
     bool assumed = false;
     for (const MergePart& part : parts) {
       check_type(part.source, r);
+      if (tensor(part.source).notes.packed != tensor(first).notes.packed)
+        fail(part.source, r,
+             "\"" + escaped(tensor(first).name, 200) +
+                 "\", with which it becomes one tensor, is of another packed format");
       if (tensor(part.source).dtype != tensor(first).dtype)
         fail(part.source, r,
              "it is " + std::string(name(*tensor(part.source).dtype)) + ", and \"" + escaped(tensor(first).name, 200) +
@@ -366,24 +377,11 @@ class Planner {
     }
   }
 
-  /// Two targets of one name are an error that names where both come from.
-  void check_names() const {
-    std::unordered_map<std::string_view, const Target*> known;
-    for (const Target& target : out_.targets) {
-      const auto [at, is_new] = known.try_emplace(target.spec.name, &target);
-      if (is_new) continue;
-      const auto from = [&](const Target& t) { return "\"" + escaped(tensor(first_source(t)).name, 200) + "\""; };
-      throw Error(ErrorCode::invalid_argument,
-                  "tensors " + from(*at->second) + " and " + from(target) + " both become \"" +
-                      escaped(target.spec.name, 200) + "\"",
-                  "tensor", escaped(target.spec.name, 200));
-    }
-  }
-
   const Checkpoint& model_;
   const Rules& rules_;
   const ConversionOptions& options_;
   RuleHistory history_;
+  PackedPlanner packed_;
   Conversion out_;
   std::map<std::pair<std::size_t, std::string>, std::vector<MergePart>> merges_;
   // Of the last rule_of().

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -69,6 +70,46 @@ std::optional<std::filesystem::path> other_index(const std::filesystem::path& pa
               "path", escaped(index.native(), 200));
 }
 
+/// What parts say of values that were rounded, by groups.
+class RoundingSums {
+ public:
+  explicit RoundingSums(const Conversion& conversion) : conversion_(conversion), sums_(conversion.groups.size()) {}
+
+  void add(std::size_t group, int64_t rows, double largest, double rms) {
+    sums_[group].largest = std::max(sums_[group].largest, largest);
+    sums_[group].squares += rms * rms * static_cast<double>(rows);
+  }
+
+  std::vector<Rounded> all() const {
+    std::vector<Rounded> out;
+    std::vector<bool> seen(sums_.size());
+    for (const Target& target : conversion_.targets) {
+      if (!target.group || seen[*target.group]) continue;
+      seen[*target.group] = true;
+      const Sum& sum = sums_[*target.group];
+      const auto rows = static_cast<double>(conversion_.groups[*target.group].to.dims()[0]);
+      if (sum.largest > 0) out.push_back({target.spec.name, sum.largest, std::sqrt(sum.squares / rows)});
+    }
+    return out;
+  }
+
+ private:
+  struct Sum {
+    double largest = 0, squares = 0;
+  };
+  const Conversion& conversion_;
+  std::vector<Sum> sums_;
+};
+
+std::string rounded_note(const std::vector<Rounded>& rounded) {
+  const Rounded& worst = *std::ranges::max_element(rounded, {}, &Rounded::largest_error);
+  char numbers[80];
+  std::snprintf(numbers, sizeof numbers, "%.3g, and by %.3g in the root of the mean square", worst.largest_error,
+                worst.rms_error);
+  return "values of " + std::to_string(rounded.size()) + (rounded.size() == 1 ? " matrix were" : " matrices were") +
+         " rounded, those of \"" + escaped(worst.name, 200) + "\" by up to " + numbers;
+}
+
 void check_written(const Checkpoint& model, const Conversion& conversion, const std::filesystem::path& path,
                    const ConvertOptions& options) {
   const Checkpoint made = Checkpoint::open(path);
@@ -123,13 +164,19 @@ Converted convert(const Checkpoint& model, const Conversion& conversion, const s
     const std::lock_guard lock(mutex);
     beyond[t] += values;
   };
+  RoundingSums rounding(conversion);
+  parts.rounded = [&](std::size_t group, int64_t rows, double largest, double rms) {
+    rounding.add(group, rows, largest, rms);
+  };
   each_part(
       model, conversion, wanted, parts,
       [&](std::size_t t, int64_t at, std::span<const std::byte> bytes) { out.write(t, at, bytes); },
       [&](std::size_t t) { out.set_written(t); });
   const std::vector<std::filesystem::path> old_files = files_of(path);
+  done.rounded = rounding.all();
   out.commit(options.go_on);
   done.notes = beyond_notes(conversion, beyond);
+  if (!done.rounded.empty()) done.notes.push_back(rounded_note(done.rounded));
   if (const auto kind = kind_of_path(path))
     std::ranges::copy(lost_in(*kind, conversion), std::back_inserter(done.notes));
   std::ranges::copy(left_notes(old_files, done.paths), std::back_inserter(done.notes));

@@ -30,6 +30,13 @@ struct ConvertOptions {
   GoOn go_on;
 };
 
+/// A matrix whose values were rounded to the grid of a packed format, by the name of the first tensor that it became,
+/// and how far they are from what they were.
+struct Rounded {
+  std::string name;
+  double largest_error = 0, rms_error = 0;
+};
+
 struct Converted {
   std::vector<std::filesystem::path> paths;
   int64_t bytes = 0;
@@ -38,6 +45,8 @@ struct Converted {
   /// What a user should know of what was written, a sentence each: values that a new type cannot hold, what the kind of
   /// file does not keep, and files of a replaced checkpoint that are still there.
   std::vector<std::string> notes;
+  /// In the order of the targets; those that an earlier run had written are not among them.
+  std::vector<Rounded> rounded;
 };
 
 /// Errors: those of CheckpointWriter and Checkpoint::contents; corrupt where verify finds another byte; interrupted.

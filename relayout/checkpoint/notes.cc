@@ -22,6 +22,9 @@ std::string some_names(const std::vector<std::string>& names) {
 /// Why a rule was applied to nothing.
 std::string why_idle(const Checkpoint& model, const Rule& rule) {
   std::string patterns;
+  if (rule.repack)
+    return "no tensors of " + rule.repack->from + " match \"" + escaped(rule.match[0].text(), 100) +
+           "\"; of a format of several tensors it is compared with what stands before their names";
   for (const NamePattern& pattern : rule.match) {
     patterns += (patterns.empty() ? "\"" : ", \"") + escaped(pattern.text(), 100) + "\"";
     for (const CheckpointTensor& tensor : model.tensors())

@@ -13,6 +13,7 @@
 
 #include "relayout/checkpoint/assembly.h"
 #include "relayout/checkpoint/overflow.h"
+#include "relayout/checkpoint/packed_parts.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
@@ -96,7 +97,7 @@ void release(std::span<const std::byte> all, std::span<const std::byte> bytes) {
   if (!bytes.empty()) io::release_slab({Layout::strided(count, Dims{1}, bytes.data() - all.data()), DType::u8}, all);
 }
 
-/// One part of a target.
+/// One part of a target, or of all targets of a group.
 struct Part {
   std::size_t target = 0;
   Cut cut;
@@ -120,6 +121,7 @@ class Mover {
       const int64_t before = static_cast<int64_t>(parts_.size());
       add_parts(t);
       left_[t] = static_cast<int64_t>(parts_.size()) - before;
+      if (const auto group = conversion_.targets[t].group) left_[t] = parts_of_group_[*group];
       total_ += conversion_.targets[t].memory.span_bytes();
     }
     const auto work = [](void* self, int64_t begin, int64_t end) { static_cast<Mover*>(self)->work(end - begin); };
@@ -130,8 +132,23 @@ class Mover {
   }
 
  private:
+  /// Parts of a group are some rows of all its targets.
+  void add_parts_of_group(std::size_t t) {
+    const std::size_t group = *conversion_.targets[t].group;
+    const auto [at, is_new] = groups_.try_emplace(group);
+    at->second.push_back(t);
+    if (!is_new) return;
+    const PartSizes sizes = part_sizes(conversion_.groups[group]);
+    const int64_t rows =
+        std::max<int64_t>(1, part_bytes_ / std::max<int64_t>(1, sizes.bytes) / sizes.unit) * sizes.unit;
+    for (int64_t first = 0; first < sizes.extent || first == 0; first += rows)
+      parts_.push_back({.target = t, .first = first, .length = std::min(rows, sizes.extent - first)});
+    parts_of_group_[group] = std::max<int64_t>(1, ceil_div(sizes.extent, rows));
+  }
+
   void add_parts(std::size_t t) {
     const Target& target = conversion_.targets[t];
+    if (target.group) return add_parts_of_group(t);
     const Cut cut = cut_of(target.memory);
     const int64_t bytes = target.memory.span_bytes();
     if (cut.dim < 0 || bytes <= part_bytes_) {
@@ -163,6 +180,7 @@ class Mover {
 
   void move(const Part& part, std::vector<std::byte>& buffer) {
     const Target& target = conversion_.targets[part.target];
+    if (target.group) return move_group(part, *target.group);
     const Layout& all = target.memory.layout;
     Dims extents = all.dims(), begin = origin(all.ndims());
     int64_t at = 0;
@@ -180,11 +198,42 @@ class Mover {
     if (options_.beyond) count_beyond(part, {memory, DType::f64}, begin, made);
     const bool mapped = made.data() != buffer.data() && !held.empty() && !held[0].owner;
     if (mapped) release(held[0].bytes, made);
-    if (--left_[part.target] == 0) {
-      done_(part.target);
-      forget(target);
+    count_done(part.target, static_cast<int64_t>(made.size()));
+  }
+
+  /// Some rows of all targets of a group.
+  void move_group(const Part& part, std::size_t g) {
+    const PackedGroup& group = conversion_.groups[g];
+    std::vector<Contents> held;
+    std::vector<cpu::PackedBuffer> sources;
+    for (const auto& [buffer, source] : group.sources) {
+      held.push_back(contents_of(source));
+      sources.emplace_back(buffer, ConstElements(held.back().bytes));
     }
-    const int64_t moved = moved_ += static_cast<int64_t>(made.size());
+    const MadePart made = make_part(group, sources, part.first, part.length);
+    if (!made.exact && options_.rounded) {
+      const std::lock_guard lock(mutex_);
+      options_.rounded(g, part.length, made.largest_error, made.rms_error);
+    }
+    for (const std::size_t t : groups_.at(g)) {
+      const auto buffer = std::ranges::find(made.buffers, conversion_.targets[t].buffer, &MadeBuffer::buffer);
+      const bool has = buffer != made.buffers.end();
+      if (has) sink_(t, buffer->at, buffer->bytes);
+      count_done(t, has ? static_cast<int64_t>(buffer->bytes.size()) : 0);
+    }
+    // Rows of one side may be columns of the other, so that each part meets all pages.
+    for (const Contents& contents : held)
+      if (!contents.owner && (left_[part.target] == 0 || static_cast<int64_t>(contents.bytes.size()) > span_bytes_))
+        release(contents.bytes, contents.bytes);
+  }
+
+  /// A part of a target is done.
+  void count_done(std::size_t t, int64_t bytes) {
+    if (--left_[t] == 0) {
+      done_(t);
+      forget(conversion_.targets[t]);
+    }
+    const int64_t moved = moved_ += bytes;
     // Only the caller's thread asks, as Python's handlers of signals are its own.
     if (std::this_thread::get_id() == caller_ && !failed_) ask(moved);
   }
@@ -309,6 +358,8 @@ class Mover {
   int64_t part_bytes_ = 0, span_bytes_ = 0;
   std::vector<Part> parts_;
   std::vector<std::atomic<int64_t>> left_;
+  std::map<std::size_t, std::vector<std::size_t>> groups_;  // their wanted targets
+  std::map<std::size_t, int64_t> parts_of_group_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_, decoding_;

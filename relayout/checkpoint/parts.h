@@ -15,6 +15,9 @@ struct PartOptions {
   int threads = 0;
   /// Bytes of parts and of mapped sources that are in memory at once, all threads together; 0: 1 GiB.
   int64_t max_memory = 0;
+  /// Told how far the values of some rows of Conversion::groups are from what they were, where they were rounded: the
+  /// largest distance, and the root of the mean square. Called from several threads, one at a time.
+  std::function<void(std::size_t group, int64_t rows, double largest, double rms)> rounded{};
   /// Asked by the calling thread alone, between its own parts, and once more where other threads moved the last ones:
   /// the last call has done == total.
   GoOn go_on;

@@ -44,6 +44,10 @@ struct CheckpointTensor : StoredTensor {
   int64_t array_bytes() const;
 };
 
+/// Whether the array is the blocks of a packed format, and not one of several tensors of one.
+bool holds_blocks(const TensorNotes& notes);
+inline bool holds_blocks(const CheckpointTensor& tensor) { return holds_blocks(tensor.notes); }
+
 /// The same array, row-major, as a tensor to be written. Nothing of its problem is looked at.
 TensorSpec spec_of(const CheckpointTensor& tensor);
 

@@ -2,8 +2,10 @@
 #include "relayout/cpu/repack.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "relayout/core/view.h"
+#include "relayout/cpu/reorder.h"
 #include "relayout/cpu/repack/codes.h"
 #include "relayout/cpu/repack/quantise.h"
 
@@ -49,21 +51,42 @@ int shift_of_codes(const Packed& from, const Packed& to) {
   return src && dst && CodeRange(from).integers && CodeRange(to).integers ? static_cast<int>(*dst - *src) : 0;
 }
 
+/// What is subtracted from codes, and what is added to their products.
+struct Zeros {
+  Groups subtracted, added;
+};
+
+/// s * (q - z) as s * q + b where the destination has minima b and no zero points z: then b is -s * z.
+Zeros zeros_of(const Packed& from, const Packed& to, int added_to_codes) {
+  Zeros out{coefficient(from, from.affine.subtracted, 0),
+            coefficient(from, from.affine.added, 0, from.affine.added_is_negative)};
+  if (added_to_codes != 0 || !from.affine.subtracted || from.affine.added || !to.affine.added || to.affine.subtracted)
+    return out;
+  const Groups scale = coefficient(from, from.affine.scale, 1);
+  Groups minima{{std::max(scale.count[0], out.subtracted.count[0]), std::max(scale.count[1], out.subtracted.count[1])},
+                {}};
+  for (int64_t r = 0; r < minima.count[0]; ++r)
+    for (int64_t c = 0; c < minima.count[1]; ++c)
+      minima.values.push_back(-scale.at(r, c, minima.count) * out.subtracted.at(r, c, minima.count));
+  return {Groups{{1, 1}, {0}}, std::move(minima)};
+}
+
 void move_exactly(const Packed& from, const Packed& to, const Dims& dims, const RunOptions& options) {
   const CodeRange src(from), dst(to);
-  const int added = shift_of_codes(from, to);
-  const bool held = src.integers && dst.integers && src.low + added >= dst.low && src.high + added <= dst.high;
-  if (!held && !(added == 0 && same_planes(from, to)))
+  const auto holds = [&](int by) {
+    return src.integers && dst.integers && src.low + by >= dst.low && src.high + by <= dst.high;
+  };
+  int added = shift_of_codes(from, to);
+  if (!holds(added) && holds(0) && to.affine.added) added = 0;  // minima take what codes cannot
+  if (!holds(added) && !(added == 0 && same_planes(from, to)))
     grids_differ("codes are " + codes_text(from) + " in " + std::string(from.format.name) +
                  (added == 0 ? ""
                              : ", which are " + std::to_string(src.low + added) + " to " +
                                    std::to_string(src.high + added) + " there,") +
                  " and " + codes_text(to) + " in " + std::string(to.format.name));
-  if (added == 0)
-    store_exactly(to, coefficient(from, from.affine.subtracted, 0), target_of(to, to.affine.subtracted, 0),
-                  "the zero point");
-  store_exactly(to, coefficient(from, from.affine.added, 0, from.affine.added_is_negative),
-                target_of(to, to.affine.added, 0), "the minimum");
+  const Zeros zeros = zeros_of(from, to, added);
+  if (added == 0) store_exactly(to, zeros.subtracted, target_of(to, to.affine.subtracted, 0), "the zero point");
+  store_exactly(to, zeros.added, target_of(to, to.affine.added, 0), "the minimum");
   store_exactly(to, coefficient(from, from.affine.scale, 1), target_of(to, to.affine.scale, 1), "the scale");
   move_codes(from, to, added, dims, options);
 }
@@ -130,8 +153,38 @@ Repacked repack(const PackedTensor& from, std::span<const PackedBuffer> src, con
                 "group_of", from.format, "groups in the order of indices");
   std::vector<PackedBuffer> buffers;
   for (const PackedTarget& target : dst) buffers.emplace_back(target.first, target.second);
-  const Packed source = packed_of(from, value_fields(from, src));
-  Packed target = packed_of(to, value_fields(to, buffers));
+  const PackedFields source{from.format, value_fields(from, src), from.values};
+  const PackedFields target{to.format, value_fields(to, buffers), to.values};
+  if (!holds_the_same(from, to)) return repack(source, target, options);
+  for (const ValueField& field : target.fields) (void)checked_bytes(field.buffer, field.desc, "repack", field.name);
+  copy_buffers(packed_format(from.format), src, dst, from);
+  return {};
+}
+
+PackedFields fields_of_part(const PackedFields& all, int dim, int64_t begin, int64_t count) {
+  PackedFields out = all;
+  out.values[dim] = count;
+  for (ValueField& field : out.fields) {
+    const int64_t own = field.desc.layout.dim(dim);
+    if (own <= 1 && all.values[dim] > 1) continue;
+    const int64_t group = all.values[dim] / std::max<int64_t>(own, 1);
+    field.desc.layout = narrow(field.desc.layout, dim, begin / group, count / group);
+  }
+  return out;
+}
+
+int64_t unit_of_parts(const PackedFields& all, int dim) {
+  int64_t out = 1;
+  for (const ValueField& field : all.fields) {
+    const int64_t own = field.desc.layout.dim(dim);
+    if (own > 1) out = std::lcm(out, all.values[dim] / own * field.desc.layout.block(dim));
+  }
+  return out;
+}
+
+Repacked repack(const PackedFields& from, const PackedFields& to, const RepackOptions& options) {
+  const Packed source = packed_of({.format = from.format, .values = from.values}, from.fields);
+  Packed target = packed_of({.format = to.format, .values = to.values}, to.fields);
   const bool turned = source.format.dims != target.format.dims;
   const Dims values = turned ? Dims{to.values[1], to.values[0]} : to.values;
   if (!(values == from.values))
@@ -143,10 +196,6 @@ Repacked repack(const PackedTensor& from, std::span<const PackedBuffer> src, con
     if (turned) field.desc.layout = transpose(field.desc.layout, 0, 1);
     (void)checked_bytes(field.buffer, field.desc, "repack", field.name);
   }
-  if (holds_the_same(from, to)) {
-    copy_buffers(source.format, src, dst, from);
-    return {};
-  }
   try {
     move_exactly(source, target, from.values, options.run);
     return {};
@@ -155,8 +204,24 @@ Repacked repack(const PackedTensor& from, std::span<const PackedBuffer> src, con
   }
   const TensorDesc dense(Layout::contiguous(from.values), DType::f32);
   std::vector<float> all(static_cast<std::size_t>(dense.layout.elements()));
-  dequantize(from, src, dense, all, {}, options.run);
+  evaluate(source.value, source.fields, dense, all, {}, options.run);
   const Rounding done = quantise(all, from.values, target);
+  return {done.largest_error == 0, done.largest_error, done.rms_error};
+}
+
+Repacked quantise(const TensorDesc& desc, const ConstElements& values, const PackedFields& to,
+                  const RunOptions& options) {
+  if (!(desc.layout.dims() == to.values))
+    throw Error(
+        ErrorCode::invalid_argument,
+        "quantise: the values have dims " + join(desc.layout.dims()) + ", and " + to.format + " " + join(to.values),
+        "dims", join(desc.layout.dims()), join(to.values));
+  const Packed target = packed_of({.format = to.format, .values = to.values}, to.fields);
+  for (const ValueField& field : target.fields) (void)checked_bytes(field.buffer, field.desc, "quantise", field.name);
+  const TensorDesc dense(Layout::contiguous(to.values), DType::f32);
+  std::vector<float> all(static_cast<std::size_t>(dense.layout.elements()));
+  reorder(desc, values, dense, all, {}, options);
+  const Rounding done = quantise(all, to.values, target);
   return {done.largest_error == 0, done.largest_error, done.rms_error};
 }
 

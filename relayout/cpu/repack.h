@@ -47,4 +47,24 @@ struct Repacked {
 Repacked repack(const PackedTensor& from, std::span<const PackedBuffer> src, const PackedTensor& to,
                 std::span<const PackedTarget> dst, const RepackOptions& options = {});
 
+/// A packed matrix, or a part of one that cuts no block and no group, as the fields of its value (value_fields()).
+struct PackedFields {
+  std::string format;
+  std::vector<ValueField> fields;
+  Dims values;  // of the part, in the format's order
+};
+
+/// The indices [begin, begin + count) of a dim of a matrix, as views. A coefficient of all of the dim stays as it is.
+PackedFields fields_of_part(const PackedFields& all, int dim, int64_t begin, int64_t count);
+/// Of how many indices of a dim a part must be a multiple, so that it cuts no block and no group.
+int64_t unit_of_parts(const PackedFields& all, int dim);
+
+/// repack() of fields; those of `to` lie in memory that is written. Errors as above.
+Repacked repack(const PackedFields& from, const PackedFields& to, const RepackOptions& options = {});
+/// Rounds values, whose dims are those of `to`, to its grid, which is chosen for each group. Errors: unsupported
+/// (a format whose coefficients are products of fields or whose codes are no integers of up to 8 bits),
+/// invalid_argument (a value that is not finite, a scale that overflows its type).
+Repacked quantise(const TensorDesc& desc, const ConstElements& values, const PackedFields& to,
+                  const RunOptions& options = {});
+
 }  // namespace relayout::cpu

@@ -114,12 +114,26 @@ TEST(Repack, SaysWhichFieldHasNoPlace) {
   const Matrix awq = random_matrix("awq", values, std::nullopt);
   Matrix marlin("marlin", values), gptq("gptq", values), minima("ggml:q4_1", {64, 128}), five("ggml:q5_0", {64, 128});
   EXPECT_NE(refusal(awq, marlin).find("marlin has no field for the zero point, which is 8"), std::string::npos);
-  EXPECT_NE(refusal(awq, minima).find("has no field for the zero point"), std::string::npos);
+  EXPECT_NE(refusal(awq, minima).find("ggml:q4_1.m (f16) cannot hold"), std::string::npos) << refusal(awq, minima);
   EXPECT_NE(refusal(awq, five).find("ggml:q5_0 has no field for the zero point, which is 16"), std::string::npos);
   const Matrix zero = random_matrix("awq", values, 0);  // GPTQ stores one less, which its field does not hold
   EXPECT_NE(refusal(zero, gptq).find("gptq.z (u4) cannot hold -1"), std::string::npos) << refusal(zero, gptq);
   Matrix other("marlin", {128, 128});
   EXPECT_NE(refusal(awq, other).find("has dims 128,64"), std::string::npos);
+}
+
+TEST(Repack, ZeroPointsBecomeMinima) {
+  const Dims values{128, 64};
+  // -s * 8 is a number of the type of s.
+  for (const char* format : {"mlx:affine", "ggml:q4_1"}) {
+    const int64_t group = std::string(format) == "mlx:affine" ? 64 : 32;
+    const Matrix awq = random_matrix("awq", values, 8, group), marlin = random_matrix("marlin", values, 8, group);
+    Matrix minima(format, {64, 128}, group == 32 ? 0 : group), others = minima;
+    EXPECT_TRUE(repack(awq.tensor, awq.sources(), minima.tensor, minima.targets()).exact);
+    EXPECT_EQ(minima.values(), awq.values());
+    EXPECT_TRUE(repack(marlin.tensor, marlin.sources(), others.tensor, others.targets()).exact);
+    EXPECT_EQ(others.values(), marlin.values());
+  }
 }
 
 /// Random bytes with finite, positive scales of one sign of exponent, whatever the format.

@@ -19,7 +19,7 @@ checkpoint::Checkpoint open_checkpoint(const std::string& path) {
 }
 
 std::string type_text(const checkpoint::CheckpointTensor& tensor) {
-  if (!tensor.notes.packed.empty()) return tensor.notes.packed;
+  if (holds_blocks(tensor)) return tensor.notes.packed;
   if (tensor.dtype) return std::string(name(*tensor.dtype));
   return tensor.type_name.empty() ? "-" : escaped(tensor.type_name, 30);
 }
@@ -28,7 +28,9 @@ std::string layout_text(const checkpoint::CheckpointTensor& tensor) {
   std::string out;
   const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
   if (tensor.layout) add(fmt::format("{} of {}", escaped(tensor.layout->text()), dims_text(*tensor.dims)));
-  if (!tensor.notes.packed.empty()) add("values " + dims_text(tensor.notes.packed_dims));
+  if (!tensor.notes.packed.empty())
+    add((holds_blocks(tensor) ? "" : "of " + tensor.notes.packed + ", ") + "values " +
+        dims_text(tensor.notes.packed_dims));
   if (!tensor.notes.from.empty()) add("from " + escaped(tensor.notes.from));
   if (tensor.notes.strides) add("was strides:" + join(*tensor.notes.strides));
   if (!tensor.row_major()) add("strides:" + join(tensor.strides));

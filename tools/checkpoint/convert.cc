@@ -31,9 +31,10 @@ struct CheckpointConvertOptions {
 /// "f32 oihw 8x3x3x3" of a target: its type, its layout and its dims.
 std::string made_text(const Target& target) {
   const TensorSpec& spec = target.spec;
-  std::string out = spec.notes.packed.empty()
-                        ? spec.type_name.empty() ? std::string(name(spec.dtype)) : escaped(spec.type_name, 30)
-                        : spec.notes.packed;
+  std::string out = checkpoint::holds_blocks(spec.notes) ? spec.notes.packed
+                    : spec.type_name.empty()             ? std::string(name(spec.dtype))
+                                                         : escaped(spec.type_name, 30);
+  if (!spec.notes.packed.empty() && !checkpoint::holds_blocks(spec.notes)) out = spec.notes.packed + " " + out;
   if (spec.layout) return fmt::format("{} {} {}", out, escaped(spec.layout->text()), dims_text(*spec.dims));
   return out + " " + dims_text(spec.shape);
 }
@@ -79,6 +80,10 @@ Json target_json(const Checkpoint& model, const Target& target) {
   if (target.spec.layout) {
     out["layout"] = target.spec.layout->text();
     out["dims"] = json_of(*target.spec.dims);
+  }
+  if (!target.spec.notes.packed.empty()) {
+    out["packed"] = target.spec.notes.packed;
+    out["packed_dims"] = json_of(target.spec.notes.packed_dims);
   }
   return out;
 }
@@ -165,6 +170,10 @@ int run_checkpoint_convert(const CheckpointConvertOptions& options, bool json) {
       out["files"] = std::move(files);
       out["bytes"] = done->bytes;
       out["resumed"] = done->resumed;
+      Json rounded = Json::array();
+      for (const checkpoint::Rounded& one : done->rounded)
+        rounded.push_back({{"name", one.name}, {"largest_error", one.largest_error}, {"rms_error", one.rms_error}});
+      if (!rounded.empty()) out["rounded"] = std::move(rounded);
       out["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
     write_stdout(json_text(out));
@@ -186,6 +195,7 @@ Verb add_checkpoint_convert(CommandLine& line) {
       line, "checkpoint convert", "Convert the tensors of a checkpoint by rules: layouts, types, names, cuts and joins",
       "  relayout checkpoint convert torch.safetensors mlx.safetensors --map '*.conv.weight: oihw -> ohwi'\n"
       "  relayout checkpoint convert mlx.safetensors torch.safetensors --map '*.conv.weight: oihw -> ohwi' --invert\n"
+      "  relayout checkpoint convert gptq.safetensors marlin.safetensors --map '*: gptq -> marlin'\n"
       "  relayout checkpoint convert model.safetensors out.gguf --rules rules.toml --dry-run\n"
       "  relayout checkpoint convert pytorch_model.bin model.safetensors --shard-size 5G\n"
       "The first rule whose pattern matches a tensor's name counts: * is any run of characters, ? one, # a number.\n"

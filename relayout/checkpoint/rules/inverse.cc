@@ -1,6 +1,7 @@
 // The rules that lead back, or the rule that loses something.
 #include <algorithm>
 
+#include "relayout/checkpoint/rules/repacking.h"
 #include "relayout/checkpoint/rules/rules.h"
 #include "relayout/checkpoint/values_held.h"
 #include "relayout/core/error.h"
@@ -139,6 +140,10 @@ Rule inverse_of(const Rule& rule) {
       fail_invert(rule, std::string(name(*rule.from_type)) + " -> " + std::string(name(*rule.type)) + " rounds values");
     out.from_type = rule.type;
     out.type = rule.from_type;
+  }
+  if (rule.repack) {
+    if (const std::string lost = lost_by(*rule.repack); !lost.empty()) fail_invert(rule, lost);
+    out.repack = Repacking{.from = rule.repack->to, .to = rule.repack->from};
   }
   out.shard = rule.shard;
   if (rule.permute) out.permute = inverse_of(*rule.permute);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "relayout/checkpoint/rules/repacking.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 
@@ -102,6 +103,7 @@ std::string toml_of(const Rule& rule) {
   if (rule.type)
     line("type", toml_text((rule.from_type ? std::string(name(*rule.from_type)) + " -> " : "") +
                            std::string(name(*rule.type))));
+  if (rule.repack) out += toml_of(*rule.repack);
   if (rule.rename) line("rename", toml_text(rule.rename->text()));
   if (rule.skip) line("skip", "true");
   if (rule.permute) line("permute", toml_of(*rule.permute));
@@ -128,7 +130,11 @@ void check_rule(const Rule& rule) {
   if (rule.match.empty()) fail_rule(rule, "it has no match");
   if (rule.match.size() > 1 && !rule.merge) fail_rule(rule, "several patterns go with merge alone");
   if (rule.from.has_value() != rule.to.has_value()) fail_rule(rule, "a layout has two sides: \"oihw -> ohwi\"");
-  const bool does = rule.from || rule.type || rule.rename || rule.permute || rule.split || rule.merge;
+  const bool does = rule.from || rule.type || rule.rename || rule.permute || rule.split || rule.merge || rule.repack;
+  if (rule.repack && (rule.from || rule.type || rule.permute || rule.split || rule.merge))
+    fail_rule(rule, "from and to of packed weights have only rename and rank besides");
+  if (rule.repack)
+    if (const std::string wrong = wrong_in(*rule.repack); !wrong.empty()) fail_rule(rule, wrong);
   if (rule.shard && (does || rule.skip)) fail_rule(rule, "a rule with shard has nothing else");
   if (rule.skip && does) fail_rule(rule, "what is skipped has nothing else");
   if (rule.split && rule.merge) fail_rule(rule, "split and merge are two rules");
@@ -170,6 +176,8 @@ Rule rule_of_line(std::string_view text) {
     out.shard = RankCut{.dim = dim};
   } else if (does == "skip") {
     out.skip = true;
+  } else if (auto repacking = repacking_of_line(does)) {
+    out.repack = std::move(repacking);
   } else if (arrow != does.npos) {
     const std::string left = trimmed(does.substr(0, arrow)), right = trimmed(does.substr(arrow + 2));
     set_arrow(out, left, right);

@@ -10,6 +10,11 @@
 //     type = "f32 -> bf16"                  # or "bf16": whatever it was
 //     rename = "model.{1}.conv{2}.weight"
 //
+//     [[rule]]                              # packed weights: the tensors behind "layers.0.q_proj." and its like
+//     match = "layers.#.*_proj"
+//     from = "gptq"
+//     to = "marlin"
+//
 //     [[rule]]
 //     match = "*.w_qkv"
 //     split = { dim = 0, into = ["{1}.q", "{1}.k", "{1}.v"], sizes = [4096, 1024, 1024] }
@@ -25,6 +30,7 @@
 #include <vector>
 
 #include "relayout/checkpoint/rules/names.h"
+#include "relayout/checkpoint/rules/repacking.h"
 #include "relayout/core/dtype.h"
 #include "relayout/core/extents.h"
 #include "relayout/core/format.h"
@@ -85,6 +91,7 @@ struct Rule {
   std::optional<Permutation> permute;
   std::optional<Split> split;
   std::optional<Merge> merge;
+  std::optional<Repacking> repack;
   std::optional<RankCut> shard;  // alone: only reshard has such rules
   /// Whether it leads back ("inverted = true"). A rule that exchanges two things is its own inverse, and only this
   /// tells what was done to a checkpoint that records it.
@@ -105,7 +112,8 @@ struct Rules {
   /// Of a rule file, or where there is none of that path, the rules of that name that come with the library (known.h).
   /// Errors: io, limit, and those of from_toml().
   static Rules load(const std::string& path_or_name);
-  /// A rule in one line: "GLOB: oihw -> ohwi", "GLOB: f16", "GLOB: skip", or "GLOB: NEW{1}NAME". Errors as above.
+  /// A rule in one line: "GLOB: oihw -> ohwi", "GLOB: f16", "GLOB: gptq -> marlin", "GLOB: skip", or
+  /// "GLOB: NEW{1}NAME". Behind formats of packed weights may stand ", group 64" and ", requantise". Errors as above.
   static Rule from_line(std::string_view text);
   /// The rules of single lines, and behind them those of load(); or what leads back. An empty path stands for none.
   static Rules given(const std::vector<std::string>& lines, const std::string& path_or_name, bool invert);

@@ -133,7 +133,8 @@ Merge merge_of(const RuleReader& in) {
 }
 
 Rule rule_of(const RuleReader& in) {
-  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge", "shard", "inverted"});
+  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge", "shard", "inverted",
+           "from", "to", "group", "requantise"});
   Rule out{.skip = in.flag("skip"), .inverted = in.flag("inverted"), .where = in.where()};
   for (const std::string& pattern : in.texts("match")) out.match.push_back(NamePattern::parse(pattern));
   if (const auto rank = in.number("rank")) {
@@ -151,6 +152,12 @@ Rule rule_of(const RuleReader& in) {
     if (left) out.from_type = parse_dtype(*left);
     out.type = parse_dtype(right);
   }
+  const auto packed = in.text("from"), made = in.text("to");
+  if (packed.has_value() != made.has_value()) in.fail("packed weights have both, from and to");
+  if (packed)
+    out.repack = Repacking{*packed, *made, in.number("group").value_or(0), in.flag("requantise")};
+  else if (in.number("group") || in.flag("requantise"))
+    in.fail("group and requantise go with from and to");
   if (const auto text = in.text("rename")) out.rename = NameTemplate::parse(*text);
   if (const auto table = in.table("permute")) out.permute = permutation_of(*table);
   if (const auto table = in.table("split")) out.split = split_of(*table);

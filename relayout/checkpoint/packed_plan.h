@@ -1,0 +1,57 @@
+// What rules of packed weights make of a checkpoint (internal to checkpoint): the tensors of each matrix by their
+// names, whether their shapes fit each other, and the tensors that they become.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "relayout/checkpoint/packed_names.h"
+#include "relayout/checkpoint/packed_sources.h"
+#include "relayout/checkpoint/target.h"
+
+namespace relayout::checkpoint {
+
+class PackedPlanner {
+ public:
+  PackedPlanner(const Checkpoint& model, const Rules& rules, const ConversionOptions& options)
+      : model_(model), rules_(rules), options_(options) {}
+
+  /// What the rule's pattern captures, where the tensor is one of a matrix that the rule converts or has converted.
+  std::optional<Captures> match(std::size_t tensor, std::size_t rule) const;
+
+  /// Adds what becomes of the matrix of the tensor, at the first of its tensors. False: it is recorded as what the rule
+  /// makes of it, and nothing is added. Errors: as of plan_conversion().
+  bool take(std::size_t tensor, std::size_t rule, const Captures& captures, Conversion& out);
+
+  /// The same for a rule that gives blocks of one buffer another type: "*: f16" of "ggml:q4_0".
+  void take_values(std::size_t tensor, std::size_t rule, const Captures& captures, Conversion& out);
+
+ private:
+  /// A matrix that a tensor belongs to.
+  struct Found {
+    PackedName name;
+    bool already = false;
+  };
+  std::optional<Found> find(std::size_t tensor, const Repacking& repacking) const;
+  void check_record(const Repacking& repacking, const PackedName& name, const RefuseTensor& refuse) const;
+  void check_source(std::size_t tensor, std::size_t rule, const Repacking& repacking, const PackedSource& source,
+                    const RefuseTensor& refuse) const;
+  /// The new tensors, each with the buffer that it is.
+  std::vector<std::pair<TensorSpec, std::string>> specs_of(std::size_t tensor, std::size_t rule,
+                                                           const Repacking& repacking, const PackedName& name,
+                                                           const Captures& captures, const PackedGroup& group,
+                                                           const Dims& dims) const;
+  void plan(std::size_t tensor, std::size_t rule, const Repacking& repacking, const PackedName& name,
+            const Captures& captures, Conversion& out);
+
+  const Checkpoint& model_;
+  const Rules& rules_;
+  const ConversionOptions& options_;
+  std::set<std::pair<std::size_t, std::string>> planned_;
+  std::set<std::pair<std::string, std::string>> checked_;
+};
+
+}  // namespace relayout::checkpoint
