@@ -319,6 +319,32 @@ def contradictions(folder):
         assert "invert: " in have and said in have, have
 
 
+def killed(folder):
+    """A run that is killed at any moment leaves no file or the whole one, and the next run goes on."""
+    rng = numpy.random.default_rng(8)
+    layers = {}
+    for i in range(40):
+        layers.update(behind("l.%d" % i, gptq(*layer(rng, 512, 512, 128, zero=8), 128)))
+    save(folder / "a.safetensors", layers)
+    command = ("convert", "a.safetensors", "b.safetensors", "--threads", "1", "--map", "*: gptq -> marlin")
+    run(*command, folder=folder)
+    want, resumed = (folder / "b.safetensors").read_bytes(), 0
+    for questions in [int(2 ** (i / 2)) for i in range(8, 32)]:
+        (folder / "b.safetensors").unlink()
+        process = subprocess.Popen([RELAYOUT, "checkpoint", *command], cwd=folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        for _ in range(questions):  # so that no clock is read
+            if process.poll() is not None:
+                break
+        process.kill()
+        process.wait()
+        if not (folder / "b.safetensors").exists():
+            resumed += "had been written by a run that was ended" in run(*command, folder=folder)
+        assert (folder / "b.safetensors").read_bytes() == want
+        assert sorted(path.name for path in folder.iterdir()) == ["a.safetensors", "b.safetensors"], "left behind"
+    print("killed: %d runs went on where another had stopped" % resumed)
+
+
 def bounded_memory(folder):
     """A matrix larger than the bound, whose rows become columns."""
     k, n = 4096, 16384
@@ -346,7 +372,7 @@ def bounded_memory(folder):
 
 
 def main():
-    for test in (bounded_memory, gptq_awq_marlin, other_files, values, mlx, rows_of_blocks, contradictions):
+    for test in (bounded_memory, gptq_awq_marlin, other_files, values, mlx, rows_of_blocks, contradictions, killed):
         with tempfile.TemporaryDirectory(prefix="relayout-packed-") as folder:
             test(pathlib.Path(folder))
         print(test.__name__, "passed")
