@@ -24,6 +24,12 @@ namespace {
 // Through a volatile pointer, so that repeated copies are neither merged nor inlined.
 void* (*volatile const library_memcpy)(void*, const void*, std::size_t) = std::memcpy;
 
+void* (*volatile const library_memset)(void*, int, std::size_t) = std::memset;
+
+void set_plain(std::byte* dst, const std::byte*, int64_t bytes) {
+  library_memset(dst, 1, static_cast<std::size_t>(bytes));
+}
+
 void copy_plain(std::byte* dst, const std::byte* src, int64_t bytes) {
   library_memcpy(dst, src, static_cast<std::size_t>(bytes));
 }
@@ -92,9 +98,22 @@ void copy_non_temporal(std::byte* dst, const std::byte* src, int64_t bytes) {
   _mm_sfence();
 }
 
+/// By stores of 16 bytes, which are enough for a loop that waits for memory.
+void set_lines(std::byte* dst, const std::byte*, int64_t bytes) {
+  const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kCacheLine);
+  const int64_t head = std::min(bytes, past_line == 0 ? 0 : kCacheLine - past_line);
+  const int64_t body = (bytes - head) / kCacheLine * kCacheLine;
+  std::memset(dst, 1, static_cast<std::size_t>(head));
+  for (int64_t at = head; at < head + body; at += 16)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(dst + at), _mm_set1_epi8(1));
+  std::memset(dst + head + body, 1, static_cast<std::size_t>(bytes - head - body));
+  _mm_sfence();
+}
+
 #else
 
 void copy_non_temporal(std::byte* dst, const std::byte* src, int64_t bytes) { copy_plain(dst, src, bytes); }
+void set_lines(std::byte* dst, const std::byte* src, int64_t bytes) { set_plain(dst, src, bytes); }
 
 #endif
 
@@ -159,6 +178,10 @@ void Copies::plain(std::byte* dst, const std::byte* src, int64_t bytes) const { 
 void Copies::non_temporal(std::byte* dst, const std::byte* src, int64_t bytes) const {
   split(copy_non_temporal, dst, src, bytes);
 }
+
+void Copies::set(std::byte* dst, int64_t bytes) const { split(set_plain, dst, dst, bytes); }
+
+void Copies::set_non_temporal(std::byte* dst, int64_t bytes) const { split(set_lines, dst, dst, bytes); }
 
 void Copies::split(Copy copy, std::byte* dst, const std::byte* src, int64_t bytes) const {
 #if RELAYOUT_HAVE_TBB

@@ -20,6 +20,9 @@ class Copies {
   void plain(std::byte* dst, const std::byte* src, int64_t bytes) const;
   /// Whole lines with non-temporal stores, and a fence at the end. Only where have_non_temporal().
   void non_temporal(std::byte* dst, const std::byte* src, int64_t bytes) const;
+  /// Both ways without a source: memset, and whole lines of one value.
+  void set(std::byte* dst, int64_t bytes) const;
+  void set_non_temporal(std::byte* dst, int64_t bytes) const;
 
  private:
   using Copy = void (*)(std::byte* dst, const std::byte* src, int64_t bytes);

@@ -7,6 +7,7 @@
 
 #include "bench/report.h"
 #include "relayout/cpu/reorder.h"
+#include "tools/bench_packed.h"
 #include "tools/bench_random.h"
 #include "tools/common.h"
 #include "tools/explain_option.h"
@@ -23,6 +24,7 @@ struct BenchOptions {
   std::string filter;
   TuneFlag tune;
   RandomFlags random;
+  PackedFlags packed;
   int threads = 1, repeat = 15;
   int64_t misalign = 0;
   bool verify = false, suite = false, quick = false, sweep = false, force = false;
@@ -181,13 +183,14 @@ const char* list_flag(const BenchOptions& options) {
   return options.random.seed ? "--random" : options.suite ? "--suite" : options.sweep ? "--sweep" : nullptr;
 }
 
+bool has_value_flags(const ValueOptions& values) {
+  return values.scale || values.src_scale || values.dst_scale || values.zero_point || values.src_zero_point ||
+         values.dst_zero_point || values.mean || values.std || values.per || values.groups || values.padding != "zero";
+}
+
 bool names_a_conversion(const BenchOptions& options) {
-  const ValueOptions& values = options.values;
-  const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
-                           values.src_zero_point || values.dst_zero_point || values.mean || values.std || values.per ||
-                           values.groups || values.padding != "zero";
-  return value_flags || options.src || options.dst || options.dims || options.dst_dims || options.dtype ||
-         options.to_dtype || options.misalign != 0 || !options.explain.empty();
+  return has_value_flags(options.values) || options.packed.given() || options.src || options.dst || options.dims ||
+         options.dst_dims || options.dtype || options.to_dtype || options.misalign != 0 || !options.explain.empty();
 }
 
 /// What is measured is one pair of layouts, the suite, the sweep or random cases. Each takes flags of its own.
@@ -206,6 +209,7 @@ void check_mode(const BenchOptions& options) {
     usage_error(fmt::format("{} measures its own conversions; flags that name a conversion do not go with it", list),
                 list);
   }
+  if (!list && is_packed_bench(options.packed, options.src)) return;
   const bool has_dims = options.src && layout_argument(*options.src).default_dims();
   if (!list && (!options.src || !options.dst || (!options.dims && !has_dims))) {
     usage_error("give --src, --dst and --dims to name a conversion, or --suite, --sweep or --random", "--src");
@@ -227,6 +231,25 @@ void check_report_file(const BenchOptions& options) {
   bench::check_writable(*options.out);
 }
 
+/// What is measured of packed weights; run_packed() says which flags go with it.
+PackedBench packed_bench(const BenchOptions& options) {
+  const std::pair<const char*, bool> others[] = {
+      {"--dtype", options.dtype.has_value()}, {"--dst-dims", options.dst_dims.has_value()},
+      {"--misalign", options.misalign != 0},  {"--verify", options.verify},
+      {"--tune", !options.tune.empty()},      {"--explain", !options.explain.empty()},
+      {"--filter", !options.filter.empty()},  {"--quick", options.quick}};
+  const auto other = std::ranges::find(others, true, &std::pair<const char*, bool>::second);
+  return {.flags = options.packed,
+          .from = options.src,
+          .to = options.dst,
+          .dims = options.dims,
+          .to_dtype = options.to_dtype,
+          .out = options.out,
+          .other_flag = other == std::end(others) ? "" : other->first,
+          .values = options.values,
+          .value_flags = has_value_flags(options.values)};
+}
+
 int run_bench(const BenchOptions& options, bool json) {
   require_isa();
   check_mode(options);
@@ -234,6 +257,8 @@ int run_bench(const BenchOptions& options, bool json) {
   if (options.suite) return run_suite(options, json);
   if (options.sweep) return run_sweep(options, json);
   if (options.random.seed) return run_random(options.random, measure_options(options), options.out, json);
+  if (is_packed_bench(options.packed, options.src))
+    return run_packed(packed_bench(options), measure_options(options), json);
   return run_pair(options, json);
 }
 
@@ -247,15 +272,18 @@ Verb add_bench(CommandLine& line) {
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --explain --tune\n"
       "  relayout bench --suite --filter transpose\n"
       "  relayout bench --random 1 --count 200 --kind tails\n"
+      "  relayout bench --from ggml:q4_0 --to ab --dims 4096,11008 --to-dtype f16\n"
+      "  relayout bench --from gptq --to awq --repack --dims 4096,11008 --group 128\n"
       "The copy is the faster of memcpy and a loop of non-temporal stores. It runs in turns with the conversion, and\n"
       "times are medians. Tensors that fit into the caches are measured in the caches. The flags for scales, zero\n"
-      "points and padding are those of convert.\n"
+      "points and padding are those of convert. Values and repackings of packed weights are timed beside a copy, too,\n"
+      "and beside writing as many bytes; codes are random, and no scale differs from another.\n"
       "A plan is the cheapest of a few, by a prediction for one thread (--explain=all). --tune\n"
       "measures alternatives: stream=always or never (whether the destination is written past the cache), panel= and\n"
       "strip= (the columns and rows of a block) and ahead= (how many bytes ahead the source is fetched).");
   auto options = std::make_shared<BenchOptions>();
-  command.add_option("--src", options->src, "Layout to convert from");
-  command.add_option("--dst", options->dst, "Layout to convert to");
+  command.add_option("--src,--from", options->src, "Layout to convert from, or a packed format");
+  command.add_option("--dst,--to", options->dst, "Layout to convert to, or with --repack a packed format");
   command.add_option("--dims", options->dims, "Logical extents, before any views of --src, for example 2,17,5,4");
   command.add_option("--dst-dims", options->dst_dims,
                      "Extents of the whole buffer, where --dst ends in views that are a part of one");
@@ -268,6 +296,7 @@ Verb add_bench(CommandLine& line) {
   command.add_option("--repeat", options->repeat, {1, 1000000000}, "Number of repetitions; 15 unless given");
   command.add_flag("--verify", options->verify,
                    "Compare the result with the reference implementation; up to 4 Mi elements");
+  add_packed_flags(command, options->packed);
   add_tune_option(command, options->tune,
                   "Time several plans and show the fastest as well; --tune=FILE remembers it in FILE");
   add_explain_option(command, options->explain, "Say how the conversion is done on this machine");

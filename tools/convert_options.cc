@@ -152,6 +152,10 @@ RecordConversion record_options(const ConvertOptions& o) {
           o.raw,   o.values, o.threads, o.force, o.dequantize, o.repack,   o.requantise, o.group};
 }
 
+bool means_values(const std::string& from) {
+  return is_packed_name(from) && (is_record(from) || find_packed(from) == nullptr);
+}
+
 Conversion conversion_of(const ConvertOptions& options) {
   if (options.to.empty()) usage_error("--to is required; see relayout convert --help", "--to");
   if (options.to_tensor)
@@ -166,8 +170,7 @@ Conversion conversion_of(const ConvertOptions& options) {
     out = Conversion::values;
   } else if (is_record(options.to)) {
     out = Conversion::record;
-  } else if (options.from && is_packed_name(*options.from) &&
-             (is_record(*options.from) || find_packed(*options.from) == nullptr)) {
+  } else if (options.from && means_values(*options.from)) {
     out = Conversion::values;
   }
   check_sides(options, out);

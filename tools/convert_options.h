@@ -42,6 +42,9 @@ enum class Conversion : uint8_t {
   repack,  // --repack or --requantise
 };
 
+/// Whether a --from is a packed format that is no layout by itself, so that its values are converted.
+bool means_values(const std::string& from);
+
 /// What the flags ask for. Failure (usage) for flags that exclude each other, and for one that this conversion does not
 /// take, with what to write instead.
 Conversion conversion_of(const ConvertOptions& options);

@@ -137,6 +137,50 @@ TEST(SwizzledReorder, InPlaceEqualsTheReference) {
   EXPECT_GT(ran, 1000);
 }
 
+// Whole periods go by stages, which permute the runs of a swizzle: tails, padding, types and stores of all kinds.
+TEST(SwizzledReorder, WholePeriodsGoByStages) {
+  struct Tile {
+    std::string_view layout;
+    Dims dims;
+  };
+  const std::string tiled = "cute:Sw<3,3,3>o0o((128,4),(64,2)):((64,16384),(1,8192))";
+  const Tile tiles[] = {{"ab;swizzle=3,3,3", {1003, 64}}, {tiled, {512, 128}},
+                        {"ab;swizzle=2,4,3", {160, 128}}, {"aB32b;swizzle=3,3,3", {70, 50}},
+                        {"ab;swizzle=2,3,-3", {96, 64}},  {"ab;swizzle=1,5,2", {77, 128}}};
+  const std::pair<DType, DType> types[] = {{DType::f16, DType::f16}, {DType::f32, DType::f32},
+                                           {DType::u8, DType::u8},   {DType::u4, DType::u4},
+                                           {DType::f32, DType::f16}, {DType::f16, DType::f32}};
+  int staged = 0, turn = 0;
+  for (const auto& [layout, dims] : tiles) {
+    const Layout swizzled = Format::parse(layout).bind(dims), columns = Format::parse("ba").bind(dims);
+    for (const auto& [from, to] : types) {
+      for (const bool into : {true, false}) {
+        const TensorDesc src(into ? columns : swizzled, from), dst(into ? swizzled : columns, to);
+        Attributes attributes;
+        if (from != to && ++turn % 2 == 0) attributes.src_scale = {{2}, 0};
+        const auto in = test::counting(src.span_bytes());
+        auto old = test::counting(dst.span_bytes() + 1);
+        old.erase(old.begin());
+        auto expected = old;
+        reference_reorder(src, in.data(), dst, expected.data(), attributes);
+        for (const std::string_view isa : available_isas()) {
+          const test::ScopedIsa isa_scope(isa);
+          for (const auto stream : {Tuning::Stream::by_size, Tuning::Stream::always}) {
+            const Plan plan = make_plan(src, dst, attributes, {.stream = stream, .way = Tuning::Way::stages});
+            for (const BoxPlan& box : plan.data().boxes()) {
+              const auto* stages = box.as<Stages>();
+              staged += stages && !(into ? stages->out : stages->in).swizzle.identity();
+            }
+            run_guarded(plan, in, old, expected, std::string(layout) + " " + std::string(isa));
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(staged, 100);
+}
+
 // Parts of a large swizzled tensor go one at a time, by slabs and in place.
 TEST(SwizzledReorder, LargeTensorsGoInParts) {
   const Dims dims{512, 64};

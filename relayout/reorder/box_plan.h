@@ -8,6 +8,7 @@
 
 #include <string_view>
 
+#include "relayout/core/swizzle.h"
 #include "relayout/reorder/methods/conversions.h"
 #include "relayout/reorder/methods/fill.h"
 #include "relayout/reorder/methods/line_program.h"
@@ -36,6 +37,8 @@ struct Stretches {
   int64_t run_attribute = 0;
   /// Where the chunk's first element lies in the buffer, in elements.
   int64_t origin = 0;
+  /// Of a swizzled side: the swizzle, which is not in what stands above. Stretches are whole periods of it.
+  Swizzle swizzle = {};
 
   int64_t bytes(int64_t element) const { return ((count - 1) * pitch + run) * element; }
 };
@@ -54,7 +57,7 @@ struct Stages {
   };
 
   Stretches in, out;
-  /// Whether there is a buffer behind the source, and before the destination.
+  /// Whether there is a buffer behind the source, and before the destination; a swizzled side has one.
   bool reads = false, writes = false;
   /// Whether values are converted, and whether as they are written or as they are read.
   bool converts = false, converts_last = false;

@@ -153,7 +153,8 @@ double stages_ns(const Loops& loops, const Stages& method) {
   const auto stretches = [&](bool buffer, const Stretches& side, bool converts) {
     const double computed = method.each + (side.run_attribute != 0 ? kVaried : 0);
     const double each = converts ? computed : count(units(method.between)) / kBuffered;
-    return buffer ? count(side.count) * (kStretchNs + count(side.run) * each) : 0;
+    const double turned = side.swizzle.identity() ? 0 : kPiece / count(side.swizzle.run());
+    return buffer ? count(side.count) * (kStretchNs + count(side.run) * (each + turned)) : 0;
   };
   // Past the cache, a stretch that does not start and end at lines shares these with others, and waits for them.
   constexpr double kShared = 60;

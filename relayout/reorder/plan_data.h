@@ -77,6 +77,9 @@ class PlanData {
   void choose_way(const Tuning& tuning);
   /// Plans all as stages. False, and nothing is planned, where that is not possible.
   bool plan_together(const Tuning& tuning);
+  /// Plans the boxes of swizzled layouts as stages that permute their runs, and those where that is not possible one by
+  /// one. False, and nothing is planned, where none can be stages.
+  bool plan_unswizzled(const Tuning& tuning);
   /// Plans all as one line program. False, and nothing is planned, where that is not possible or takes `most_ns`
   /// nanoseconds or more.
   bool plan_program(const Tuning& tuning, double most_ns);

@@ -2,6 +2,7 @@
 #include "relayout/reorder/swizzled_boxes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -219,6 +220,25 @@ class Swizzler {
 };
 
 }  // namespace
+
+std::vector<Box> in_whole_periods(const std::vector<Box>& boxes, const std::array<Swizzle, 2>& swizzles) {
+  std::vector<Box> out;
+  for (Box box : boxes) {
+    simplify(box);
+    for (std::size_t at = 0; at < box.axes.size(); ++at) {
+      int64_t steps = 1;
+      const Axis axis = box.axes[at];
+      for (const Operand side : {kSrc, kDst}) {
+        if (axis.table >= 0 || swizzles[side].identity() || axis.stride[side] == 0) continue;
+        steps = std::max(steps, swizzles[side].period() / std::gcd(swizzles[side].period(), axis.stride[side]));
+      }
+      const int64_t whole = axis.extent / steps * steps;
+      if (whole > 0 && whole < axis.extent) out.push_back(cut_off(box, at, whole));
+    }
+    out.push_back(std::move(box));
+  }
+  return out;
+}
 
 std::vector<Box> swizzled(std::vector<Box> boxes, Operand operand, const Swizzle& swizzle, const SwizzledLimits& limits,
                           Tables& tables) {

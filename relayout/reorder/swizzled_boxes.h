@@ -32,4 +32,8 @@ struct SwizzledLimits {
 std::vector<Box> swizzled(std::vector<Box> boxes, Operand operand, const Swizzle& swizzle, const SwizzledLimits& limits,
                           Tables& tables);
 
+/// Boxes of which the axes that step by less than a period of a side's swizzle have either whole periods of steps, or
+/// less than one: the rest of an axis is a box of its own. At most twice as many for each axis.
+std::vector<Box> in_whole_periods(const std::vector<Box>& boxes, const std::array<Swizzle, 2>& swizzles);
+
 }  // namespace relayout

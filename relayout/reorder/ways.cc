@@ -9,6 +9,8 @@
 #include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/planner.h"
 #include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine_dim.h"
+#include "relayout/reorder/swizzled_boxes.h"
 
 namespace relayout {
 namespace {
@@ -94,7 +96,52 @@ bool PlanData::plan_program(const Tuning& tuning, double most_ns) {
   return false;
 }
 
+bool PlanData::plan_unswizzled(const Tuning& tuning) {
+  const int64_t limit = machine_.l3_share() / 8 * shares(machine_).lines;
+  const std::array<Swizzle, 2> swizzles{src_.layout.swizzle(), dst_.layout.swizzle()};
+  const std::array<int64_t, 2> size{units(src_.dtype), units(dst_.dtype)};
+  const bool streams =
+      tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && bytes_ > limit);
+  Tuning cheapest = tuning;
+  cheapest.way = Tuning::Way::cheapest;
+  const BlockRules rules{machine_, cheapest};
+  const bool before = std::exchange(streams_, streams);
+  const BoxPlanner planner = this->planner(rules);
+  const auto whole = refine(src_.layout.plain(), dst_.layout.plain(), attribute_steps_, Dims(src_.layout.ndims(), 0),
+                            src_.layout.dims(), tables_);
+  bool any = false;
+  std::vector<Box> boxes = in_whole_periods(whole, swizzles);
+  for (Box& box : boxes) {
+    Box staged = box;
+    scale(staged, size[kSrc], size[kDst]);
+    simplify(staged);
+    auto plan = plan_swizzled_stages(staged, swizzles, planner.types, converts_, streams, {planner.end, false}, rules);
+    if (plan) {
+      any = true;
+      boxes_.push_back(*std::move(plan));
+      continue;
+    }
+    std::vector<Box> few{std::move(box)};
+    for (const Operand side : {kSrc, kDst})
+      few = relayout::swizzled(std::move(few), side, swizzles[side], {kMaxBoxes, kMaxTableEntries}, tables_);
+    for (Box& one : few) {
+      scale(one, size[kSrc], size[kDst]);
+      boxes_.push_back(planner.move(std::move(one), streams));
+    }
+  }
+  if (!any) {
+    boxes_.clear();
+    tables_.clear();
+    streams_ = before;
+    return false;
+  }
+  stream_limit_ = tuning.stream == Tuning::Stream::by_size ? limit : 0;
+  if (fills_padding()) plan_fills(0);
+  return true;
+}
+
 bool PlanData::plan_together(const Tuning& tuning) {
+  if (swizzled() && !indexed() && plan_unswizzled(tuning)) return true;
   const int64_t limit = machine_.l3_share() / 8 * shares(machine_).lines;
   const bool streams =
       tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && bytes_ > limit);

@@ -49,8 +49,9 @@ void run_joined(const RunContext& context, const BoxPlan& box, Block block, Inde
 
 }  // namespace
 
-void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  Starts2 rows(box.rows, &tables), cols(box.cols, &tables);
+void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end,
+                BlockLists& lists) {
+  auto& [rows, cols] = lists;
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
   const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
   // How many columns beyond its own a block needs at most to complete its last line.

@@ -21,10 +21,22 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
 
 }  // namespace
 
+static bool ran_without_lists(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
+                              int64_t end) {
+  if (std::visit([&](const auto& method) { return run(context, box, method, tables, begin, end); }, box.method))
+    return true;
+  const bool strided = box.strided && box.ahead == 0;
+  if (strided) run_strided_blocks(context, box, tables, begin, end);
+  return strided;
+}
+
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  if (std::visit([&](const auto& method) { return run(context, box, method, tables, begin, end); }, box.method)) return;
-  if (box.strided && box.ahead == 0) return run_strided_blocks(context, box, tables, begin, end);
-  run_listed(context, box, tables, begin, end);
+  if (!ran_without_lists(context, box, tables, begin, end)) run_listed(context, box, tables, begin, end);
+}
+
+void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end,
+                BlockLists& lists) {
+  if (!ran_without_lists(context, box, tables, begin, end)) run_listed(context, box, tables, begin, end, lists);
 }
 
 /// Whether a box that was planned past the cache leaves parts of lines, because the destination does not start at a

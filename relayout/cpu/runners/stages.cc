@@ -1,8 +1,10 @@
 // Runs stages, chunk by chunk: stretches of the source are read to a buffer in the cache, moved to another one, and
 // written as stretches of the destination (Stages).
 #include <cstring>
+#include <new>
 
 #include "relayout/cpu/runners/converter.h"
+#include "relayout/cpu/runners/listed.h"
 #include "relayout/cpu/runners/methods.h"
 #include "relayout/cpu/runners/steps.h"
 
@@ -11,23 +13,30 @@ namespace {
 
 /// Values that are converted at a time where they are also packed or unpacked.
 constexpr int64_t kPackedValues = 1024;
+/// Bytes: shorter runs of a swizzle are not put together to lines past the cache.
+constexpr int64_t kLeastStreamed = 16;
+/// The most lines of a period of a swizzle that are made by permutations.
+constexpr int64_t kPermutedLines = 64;
 
 bool is_packed(DType type) { return bits(type) < 8; }
 
 /// Reads or writes the stretches of a chunk: one side is the tensor's, the other a buffer.
 class StretchRunner {
  public:
+  /// `tile` has room for the chunk of a swizzled side as it would lie in memory without the swizzle.
   StretchRunner(const RunContext& context, const Stretches& stretches, Operand side, DType type, DType between,
-                bool arithmetic)
+                bool arithmetic, std::byte* tile)
       : context_(context),
         stretches_(stretches),
         side_(side),
         packed_(is_packed(type)),
         moves_(type == between && !arithmetic),
         element_(units(type)),
+        element_bits_(bits(type)),
         in_buffer_(units(between)),
         convert_(context, side == kSrc ? type : between, side == kSrc ? between : type, arithmetic, 1,
-                 stretches.run_attribute) {
+                 stretches.run_attribute),
+        tile_(stretches.swizzle.identity() ? nullptr : tile) {
     if (packed_) {
       unpack_ = unpack_kernel(context.kernels, bits(type), kind(type) == DTypeKind::signed_integer);
       pack_ = pack_kernel(context.kernels, bits(type));
@@ -37,12 +46,46 @@ class StretchRunner {
 
   /// From or to the chunk whose first element is at `at`. `stream`: past the cache.
   void run(const Offsets& at, std::byte* buffer, bool stream) const {
-    const int64_t first = at[side_] + stretches_.first[side_];
-    if (packed_ && moves_) return pack(first, buffer);
-    const int64_t attribute = at[kAttribute] + stretches_.first[kAttribute];
-    if (packed_) return convert_packed(first, buffer, attribute);
-    const std::byte* const from = side_ == kSrc ? context_.src + first : buffer;
-    std::byte* const to = side_ == kSrc ? buffer : context_.dst + first;
+    const int64_t first = at[side_] + stretches_.first[side_],
+                  attribute = at[kAttribute] + stretches_.first[kAttribute];
+    if (!tile_) return move(context_.src, context_.dst, first, buffer, attribute, stream);
+    if (moves_ && !packed_) return permute(first, buffer, stream);
+    if (side_ == kSrc) permute(first, tile_, false);
+    move(tile_, tile_, 0, buffer, attribute, false);
+    if (side_ == kDst) permute(first, tile_, stream);
+  }
+
+ private:
+  /// Moves the runs of a swizzled chunk between memory and its image without the swizzle. Each period keeps its place,
+  /// and as a swizzle is its own inverse, one list says for both ways from where a run comes.
+  void permute(int64_t first, std::byte* image, bool stream) const {
+    const int64_t at = packed_ ? first * element_bits_ / 8 : first;
+    if (lines_.count > 0 && !(stream && (!at_lines_ || to_line(context_.dst + at) != 0))) {
+      PermutedLines lines = lines_;
+      lines.store = stream ? PermutedLines::Store::past_cache : PermutedLines::Store::whole;
+      for (int64_t row = 0; row < rows_; row += rows_ / stretches_.count) {
+        const std::byte* const from = side_ == kSrc ? context_.src + at + memory_rows_[row] : image + image_rows_[row];
+        std::byte* const to = side_ == kSrc ? image + image_rows_[row] : context_.dst + at + memory_rows_[row];
+        context_.kernels.permute_lines(from, to, lines);
+      }
+      return;
+    }
+    const bool whole = stream && piece_bytes_ >= kLeastStreamed;
+    const CopyKernel copy = whole ? context_.kernels.copy_stream : context_.kernels.copy;
+    if (side_ == kSrc)
+      copy(context_.src + at, memory_rows_, pieces_, image, image_rows_, in_order_, rows_, row_pieces_, piece_bytes_,
+           0);
+    else
+      copy(image, image_rows_, pieces_, context_.dst + at, memory_rows_, in_order_, rows_, row_pieces_, piece_bytes_,
+           0);
+  }
+
+  void move(const std::byte* src, std::byte* dst, int64_t first, std::byte* buffer, int64_t attribute,
+            bool stream) const {
+    if (packed_ && moves_) return pack(src, dst, first, buffer, stream);
+    if (packed_) return convert_packed(dst, first, buffer, attribute);
+    const std::byte* const from = side_ == kSrc ? src + first : buffer;
+    std::byte* const to = side_ == kSrc ? buffer : dst + first;
     const Starts from_at = side_ == kSrc ? starts_ : buffered_, to_at = side_ == kSrc ? buffered_ : starts_;
     if (moves_) {
       const CopyKernel copy = stream ? context_.kernels.copy_stream : context_.kernels.copy;
@@ -73,7 +116,6 @@ class StretchRunner {
     }
   }
 
- private:
   void list() {
     int64_t count = 1;
     starts_[0] = attributes_[0] = 0;
@@ -92,28 +134,98 @@ class StretchRunner {
     for (std::size_t base = stretches_.bases.size(); base-- > 0;)
       again(stretches_.bases[base], 0, static_cast<int64_t>(base) * count);
     for (int64_t i = 0; i < stretches_.count; ++i) buffered_[i] = i * stretches_.pitch * in_buffer_;
+    if (tile_) list_periods();
+    for (int64_t i = 0; i < stretches_.count; ++i)
+      whole_bytes_ = whole_bytes_ && (!packed_ || starts_[i] % byte_period(element_bits_) == 0);
     grouped_ = varies_ && stretches_.run_attribute == 0;
     for (int64_t i = 0; i < stretches_.count; ++i) grouped_ = grouped_ && attributes_[i] == i;
   }
 
-  void pack(int64_t first, std::byte* buffer) const {
-    if (side_ == kSrc)
-      unpack_(context_.src, first, starts_, stretches_.count, stretches_.run, buffer, stretches_.pitch);
-    else
-      pack_(buffer, stretches_.pitch, context_.dst, first, starts_, stretches_.count, stretches_.run, context_.shared);
+  /// Where the periods of a swizzled chunk lie in memory and in its image, and where the runs of one are in it. The
+  /// stretches then follow each other in the tile.
+  void list_periods() {
+    const Swizzle& swizzle = stretches_.swizzle;
+    const auto bytes = [&](int64_t elements) { return elements * element_bits_ / 8; };
+    const int64_t period = swizzle.period(), run = swizzle.run();
+    const bool in_buffer = moves_ && !packed_;
+    piece_bytes_ = bytes(run);
+    row_pieces_ = period / run;
+    for (int64_t k = 0; k < row_pieces_; ++k) {
+      pieces_[k] = bytes(swizzle.apply(k * run));
+      in_order_[k] = k * piece_bytes_;
+    }
+    for (int64_t i = 0; i < stretches_.count; ++i) {
+      const int64_t start = packed_ ? bytes(starts_[i]) : starts_[i];
+      const int64_t image = in_buffer ? buffered_[i] : bytes(i * stretches_.run);
+      for (int64_t done = 0; done < stretches_.run; done += period, ++rows_) {
+        memory_rows_[rows_] = start + bytes(done);
+        image_rows_[rows_] = image + bytes(done);
+      }
+      starts_[i] = i * stretches_.run * (packed_ ? 1 : element_);
+    }
+    list_lines(bytes(stretches_.run), bytes(period));
+  }
+
+  /// Where a line holds some runs, and all of a line move by as much, it has the runs of one other line in another
+  /// order, which one permutation makes.
+  void list_lines(int64_t stretch_bytes, int64_t period_bytes) {
+    const int64_t moved_by = (int64_t{1} << stretches_.swizzle.source()) * element_bits_ / 8;
+    const int64_t count = period_bytes / kCacheLine;
+    if (context_.kernels.permuted_bytes != kCacheLine || piece_bytes_ >= kCacheLine || moved_by < kCacheLine ||
+        count > kPermutedLines)
+      return;
+    constexpr uint64_t kEach = 0x0101010101010101, kFirstEight = 0x0706050403020100;
+    for (int64_t i = 0; i < count; ++i) {
+      PermutedLine& line = permuted_[i];
+      const int64_t at = i * kCacheLine, other = pieces_[at / piece_bytes_] ^ at;  // what offsets are XORed with
+      line.from[0] = at ^ (other / kCacheLine * kCacheLine);
+      line.mask[0] = line.written = ~uint64_t{0};
+      line.filled = 0;
+      for (uint64_t b = 0; b < kCacheLine; b += 8) {
+        const uint64_t bytes = (kFirstEight + b * kEach) ^ (static_cast<uint64_t>(other % kCacheLine) * kEach);
+        std::memcpy(line.index[0] + b, &bytes, sizeof bytes);
+      }
+    }
+    lines_ = {.lines = permuted_,
+              .first = 0,
+              .period = count,
+              .count = stretch_bytes / kCacheLine,
+              .step = period_bytes,
+              .stretches = 1,
+              .fill = 0,
+              .store = PermutedLines::Store::whole,
+              .end = nullptr};
+    at_lines_ = std::all_of(memory_rows_, memory_rows_ + rows_, [](int64_t row) { return row % kCacheLine == 0; });
+  }
+
+  void pack(const std::byte* src, std::byte* dst, int64_t first, std::byte* buffer, bool stream) const {
+    if (side_ == kSrc) return unpack_(src, first, starts_, stretches_.count, stretches_.run, buffer, stretches_.pitch);
+    const int64_t period = byte_period(element_bits_);
+    if (!stream || stretches_.run % period != 0 || first % period != 0 || !whole_bytes_)
+      return pack_(buffer, stretches_.pitch, dst, first, starts_, stretches_.count, stretches_.run, context_.shared);
+    // Elements are packed in the first-level cache, and the lines written from there.
+    alignas(64) std::byte packed[kPackedValues];
+    const auto bytes = [&](int64_t elements) { return elements * element_bits_ / 8; };
+    for (int64_t i = 0; i < stretches_.count; ++i) {
+      std::byte* const to = dst + bytes(first + starts_[i]);
+      for (int64_t done = 0; done < stretches_.run; done += kPackedValues) {
+        const int64_t n = std::min(kPackedValues, stretches_.run - done);
+        pack_(buffer + i * stretches_.pitch + done, 0, packed, 0, kFirst, 1, n, false);
+        context_.kernels.copy_stream(packed, kFirst, kFirst, to + bytes(done), kFirst, kFirst, 1, 1, bytes(n), 0);
+      }
+    }
   }
 
   /// Converts, and packs what is written. (What is read is unpacked without a conversion.)
-  void convert_packed(int64_t first, const std::byte* buffer, int64_t attribute) const {
+  void convert_packed(std::byte* dst, int64_t first, const std::byte* buffer, int64_t attribute) const {
     alignas(64) std::byte converted[kPackedValues];
     for (int64_t i = 0; i < stretches_.count; ++i) {
       for (int64_t done = 0; done < stretches_.run; done += kPackedValues) {
         const int64_t n = std::min(kPackedValues, stretches_.run - done);
-        if (context_.plan.attributes().beta != 0)
-          unpack_(context_.dst, first + starts_[i] + done, kFirst, 1, n, converted, 0);
+        if (context_.plan.attributes().beta != 0) unpack_(dst, first + starts_[i] + done, kFirst, 1, n, converted, 0);
         convert_.run(buffer + buffered_[i] + done * in_buffer_, converted, converted,
                      attribute + attributes_[i] + done * stretches_.run_attribute, stretches_.run_attribute, n);
-        pack_(converted, 0, context_.dst, first + starts_[i] + done, kFirst, 1, n, context_.shared);
+        pack_(converted, 0, dst, first + starts_[i] + done, kFirst, 1, n, context_.shared);
       }
     }
   }
@@ -124,26 +236,61 @@ class StretchRunner {
   const bool packed_, moves_;
   UnpackKernel unpack_ = nullptr;  // where elements are packed
   PackKernel pack_ = nullptr;
-  bool varies_ = false;   // attribute values differ from stretch to stretch
-  bool grouped_ = false;  // each stretch has one, which follow each other
-  const int64_t element_, in_buffer_;
+  bool varies_ = false;      // attribute values differ from stretch to stretch
+  bool grouped_ = false;     // each stretch has one, which follow each other
+  bool whole_bytes_ = true;  // stretches of sub-byte elements start at whole bytes from the first one on
+  const int64_t element_;
+  const int element_bits_;
+  const int64_t in_buffer_;
   const Converter convert_;
+  std::byte* const tile_;
   int64_t starts_[Stages::kMaxStretches], buffered_[Stages::kMaxStretches], attributes_[Stages::kMaxStretches];
+  /// Of a swizzled side: rows are periods, and columns the runs of one.
+  int64_t memory_rows_[Stages::kMaxStretches], image_rows_[Stages::kMaxStretches], pieces_[Stages::kMaxStretches],
+      in_order_[Stages::kMaxStretches];
+  int64_t rows_ = 0, row_pieces_ = 0, piece_bytes_ = 0;
+  PermutedLine permuted_[kPermutedLines];
+  PermutedLines lines_{};  // of a stretch; none where runs are copied
+  bool at_lines_ = false;  // stretches start at lines of memory from the first one on
 };
 
-/// Runs the boxes between the buffers, or between a buffer and the tensor.
-void run_moves(const RunContext& context, const std::vector<BoxPlan>& moves, const Tables& tables, const std::byte* src,
-               std::byte* dst) {
-  RunContext inside = context;
-  inside.src = src;
-  inside.dst = dst;
-  for (const BoxPlan& box : moves) {
-    if (box.strided && box.blocks == 1)
-      run_strided(context.kernels, box, src + box.offset[kSrc], dst + box.offset[kDst], box.row_count, box.col_count);
-    else
-      run_blocks(inside, box, tables, 0, box.blocks);
+/// Runs the boxes between the buffers, or between a buffer and the tensor. The lists of the first few are made once for
+/// all chunks.
+class Moves {
+ public:
+  Moves(const RunContext& context, const std::vector<BoxPlan>& moves, const Tables& tables)
+      : inside_(context), moves_(moves), tables_(tables) {
+    for (std::size_t i = 0; i < std::min(moves.size(), kListed); ++i)
+      new (memory_ + i * sizeof(BlockLists)) BlockLists(moves[i], tables);
   }
-}
+
+  void run(const std::byte* src, std::byte* dst) {
+    inside_.src = src;
+    inside_.dst = dst;
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      const BoxPlan& box = moves_[i];
+      if (box.strided && box.blocks == 1)
+        run_strided(inside_.kernels, box, src + box.offset[kSrc], dst + box.offset[kDst], box.row_count, box.col_count);
+      else if (i < kListed)
+        run_blocks(inside_, box, tables_, 0, box.blocks, lists(i));
+      else
+        run_blocks(inside_, box, tables_, 0, box.blocks);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kListed = 4;
+
+  BlockLists& lists(std::size_t i) {
+    return *std::launder(reinterpret_cast<BlockLists*>(memory_ + i * sizeof(BlockLists)));
+  }
+
+  RunContext inside_;
+  const std::vector<BoxPlan>& moves_;
+  const Tables& tables_;
+  /// The lists are in plain memory, as arrays of std::optional are set to zero as a whole, lists and all.
+  alignas(BlockLists) std::byte memory_[kListed * sizeof(BlockLists)];
+};
 
 /// Sets elements of `element` bytes, `bytes` in all.
 void fill(std::byte* to, int64_t bytes, int64_t element, uint64_t value) {
@@ -173,20 +320,22 @@ bool run(const RunContext& context, const Loops& loops, const Stages& method, co
   /// Kernels may read and write up to so many bytes before and behind what they are asked for.
   constexpr int64_t kMargin = 64;
   alignas(64) std::byte read[Stages::kMaxBytes + 2 * kMargin], written[Stages::kMaxBytes + 2 * kMargin];
+  alignas(64) std::byte tiles[2][Stages::kMaxBytes];
   const DType src = context.plan.src().dtype, dst = context.plan.dst().dtype;
   const bool computes = method.converts && context.plan.attributes().arithmetic();
-  const StretchRunner in(context, method.in, kSrc, src, method.between, computes && !method.converts_last);
-  const StretchRunner out(context, method.out, kDst, dst, method.between, computes && method.converts_last);
+  const StretchRunner in(context, method.in, kSrc, src, method.between, computes && !method.converts_last, tiles[0]);
+  const StretchRunner out(context, method.out, kDst, dst, method.between, computes && method.converts_last, tiles[1]);
   const bool stream = loops.past_cache && context.kernels.copy_stream;
   std::byte *const reads = read + kMargin, *const writes = written + kMargin;
   if (method.fills) fill(writes, method.out.bytes(units(method.between)), units(method.between), method.fill);
+  Moves moves(context, method.moves, tables);
   Odometer at(loops, tables);
   at.seek(begin);
   for (int64_t chunk = begin; chunk < end; ++chunk) {
     with_rests(method.rests, 0, loops, at, at.offsets, [&](Offsets offsets) {
       offsets[kAttribute] += context.attribute;
       if (method.reads) in.run(offsets, reads, false);
-      run_moves(context, method.moves, tables, method.reads ? reads : context.src + offsets[kSrc],
+      moves.run(method.reads ? reads : context.src + offsets[kSrc],
                 method.writes ? writes : context.dst + offsets[kDst]);
       if (method.writes) out.run(offsets, writes, stream);
     });
