@@ -20,6 +20,9 @@ test_packages=(libgtest-dev libbenchmark-dev libeigen3-dev coinor-cbc python3 py
 # optional: the tests that need it are skipped.
 # shellcheck disable=SC2034
 opencl_packages=(ocl-icd-libopencl1 pocl-opencl-icd oclgrind opencl-c-headers)
+# A browser, in which the pages of `relayout show` are tested, and what drives it; optional too.
+# shellcheck disable=SC2034
+browser_packages=(chromium chromium-driver python3-selenium)
 # What is compared with, and the kernels' benchmark; HPTT is no package.
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)
@@ -44,6 +47,8 @@ onnxruntime_version=1.32.0
 # NVIDIA's pycute, which is a part of nvidia-cutlass, and tensor-layouts: what CuTe's algebra is compared with.
 cutlass_version=4.2.0.0
 tensor_layouts_version=0.3.2
+# axe-core as a package of Python's.
+axe_version=0.1.8
 # Packages that write checkpoints, which those of this project are compared with.
 checkpoint_packages=(gguf==0.19.0 safetensors==0.8.0 numpy==2.4.6)
 
@@ -156,6 +161,16 @@ install_checkpoints() {
   say "install: ${checkpoint_packages[*]} from PyPI, in build/checkpoints"
   python3 -m venv "$folder"
   "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "${checkpoint_packages[@]}"
+}
+
+# axe-core, which finds what people cannot use in a page, of Python's package of it, in build/show.
+install_axe() {
+  local folder=$root/build/show
+  "$folder/bin/python3" -c "import axe_playwright_python" 2>/dev/null && return
+  say "install: axe-playwright-python $axe_version from PyPI, in build/show"
+  python3 -m venv --clear "$folder"
+  "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps \
+    "axe-playwright-python==$axe_version"
 }
 
 # configure PRESET [-B FOLDER] [cmake arguments]: quiet where it works, all of CMake's words where it does not.

@@ -6,6 +6,16 @@ class Inspector {
     this.show(null);
   }
 
+  /** Keeps room for what the last element needs, so that nothing below moves from under the pointer. */
+  reserve() {
+    this.root.style.minHeight = "";
+    const at = state.view;
+    const view = scene.views[at];
+    const index = view.dims.map((extent) => Math.max(0, extent - 1));
+    if (elementsOf(view) > 0) this.show({ slot: "element", view: at, index, offset: offsetOf(view, index) });
+    this.root.style.minHeight = `${this.root.offsetHeight}px`;
+  }
+
   /** A target is {slot, view, index, offset, buffer, cell}; null where nothing is shown. */
   show(target) {
     if (!target) {

@@ -14,9 +14,9 @@ function pinned() {
   return { slot, view: state.view, index: state.index, offset: offsetOf(view, state.index) };
 }
 
-function light(target, reveal) {
-  slices.light(target, reveal);
-  for (const pane of panes) pane.light(target, reveal);
+/** Lights a target up in all panes; `reveal`: those turn to it but for `source`, the one under the pointer. */
+function light(target, reveal, source) {
+  for (const pane of [slices, ...panes]) pane.light(target, reveal && pane !== source);
   inspector.show(target);
 }
 
@@ -35,9 +35,9 @@ function mark() {
 const actionsOf = (buffer) => {
   const complete = (record) => ({ ...record, buffer });
   return {
-    preview(record) {
+    preview(record, source) {
       shown = record ? complete(record) : pinned();
-      light(shown, shown !== null);
+      light(shown, shown !== null, source);
     },
     pin(record, push) {
       walk.pause();
@@ -104,6 +104,7 @@ const [fieldLabel, fieldChoice] = choice(
 function renderAll() {
   slices.render();
   for (const pane of panes) pane.render();
+  inspector.reserve();
   shown = pinned();
   light(shown, shown !== null);
   mark();

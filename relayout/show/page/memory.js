@@ -4,17 +4,24 @@ const WINDOW_CELLS = 1200;
 const LETTER_PIXELS = 7.3;
 const LEAST_CELL = 22;
 
+// Where the pointer was last: what scrolls by under a pointer that rests is not pointed at.
+let pointerAt = "";
+const placeOf = (event) => `${event.screenX},${event.screenY}`;
+const pointerHasMoved = (event) => placeOf(event) !== pointerAt;
+// Browsers say that a cell is entered or left before they say that the pointer has moved.
+document.addEventListener("pointermove", (event) => (pointerAt = placeOf(event)));
+
 /** Adds what pointers, fingers and keys do to a grid of cells. `records` maps each cell's node to what it shows. */
-function listenToCells(grid, records, { preview, pin, move }) {
+function listenToCells(grid, records, pane, { preview, pin, move }) {
   const recordAt = (event) => {
     const node = event.target.closest("[role=gridcell]");
     return node && records.get(node);
   };
   grid.addEventListener("pointerover", (event) => {
     const record = recordAt(event);
-    if (record && event.pointerType !== "touch") preview(record);
+    if (record && event.pointerType !== "touch" && pointerHasMoved(event)) preview(record, pane);
   });
-  grid.addEventListener("pointerleave", () => preview(null));
+  grid.addEventListener("pointerleave", (event) => pointerHasMoved(event) && preview(null, pane));
   grid.addEventListener("click", (event) => {
     const record = recordAt(event);
     if (record) pin(record, true);
@@ -63,7 +70,7 @@ class MemoryPane {
     const turns = make("div", { class: "turns" }, this.before, this.after);
     this.scroller = make("div", { class: "scroller" }, this.head, this.grid);
     this.root = make("section", { class: "pane memory" }, this.title, this.words, this.scroller, turns);
-    listenToCells(this.grid, this.records, { ...actions, move: (record, key) => this.move(record, key, actions) });
+    listenToCells(this.grid, this.records, this, { ...actions, move: (record, key) => this.move(record, key, actions) });
   }
 
   /** How many cells a row has, and how wide one is, for the room that there is. */

@@ -20,7 +20,7 @@ class SlicesPane {
     const turns = make("div", { class: "turns" }, this.before, this.after);
     this.scroller = make("div", { class: "scroller" }, this.body);
     this.root = make("section", { class: "pane tensor" }, this.title, this.words, this.scroller, turns);
-    listenToCells(this.body, this.records, { ...actions, move: (record, key) => this.move(record, key) });
+    listenToCells(this.body, this.records, this, { ...actions, move: (record, key) => this.move(record, key) });
   }
 
   /** Which part of the view is shown: rows and columns of a slice, and how many slices of those that there are. */
