@@ -27,9 +27,10 @@ from ._checkpoint_arrays import FRAMEWORKS, as_framework, saved_tensor
 from ._errors import Error, InvalidArgumentError, MissingTensorError, UnsupportedError
 from ._progress import Progress, Watcher, shown
 from ._tensor import Tensor as _FileTensor
+from ._transformers import transformers_rules
 
 __all__ = ["Checkpoint", "CheckpointFile", "CheckpointTensor", "Converted", "Difference", "compare", "convert",
-           "open", "save"]
+           "open", "save", "transformers_rules"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -290,13 +291,14 @@ def convert(src: Union[PathLike, Checkpoint], dst: PathLike, rules: Optional[Pat
             progress: Optional[Watcher] = None) -> Converted:
     """Converts a checkpoint by rules into new files, as `relayout checkpoint convert` does.
 
-    rules: the path of a rule file, or the name of rules that come with relayout, such as "pytorch-mlx"
-    (docs/checkpoints.md). maps: rules in one line each, "*.conv.weight: oihw -> ohwi", which come first. invert: the
-    rules that lead back. strict: tensors without a recorded layout, and rules that match nothing, are errors. record:
-    whether the new files record layouts and rules. shard_bytes: the most bytes of tensors in a file. max_memory: bytes,
-    at least 16 MiB. progress: as for relayout.convert(), or True for a bar of tqdm, where that is installed, or a class
-    of such bars. src and dst may be HDF5 files of Keras, where h5py is installed; dst is then first written beside its
-    path as .safetensors, which takes its size once more on the disk.
+    rules: the path of a rule file, in TOML or, of a table of transformers, in JSON (transformers_rules()); or the name
+    of rules that come with relayout, such as "pytorch-mlx" (docs/checkpoints.md). maps: rules in one line each,
+    "*.conv.weight: oihw -> ohwi", which come first. invert: the rules that lead back. strict: tensors without a
+    recorded layout, and rules that match nothing, are errors. record: whether the new files record layouts and rules.
+    shard_bytes: the most bytes of tensors in a file. max_memory: bytes, at least 16 MiB. progress: as for
+    relayout.convert(), or True for a bar of tqdm, where that is installed, or a class of such bars. src and dst may be
+    HDF5 files of Keras, where h5py is installed; dst is then first written beside its path as .safetensors, which takes
+    its size once more on the disk.
 
     Nothing is guessed from shapes. All is checked before a byte is written, and the files appear when they are
     complete; what is ended by Ctrl-C or a kill goes on where it stopped when it is called again. Errors: ParseError,

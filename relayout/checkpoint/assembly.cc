@@ -127,6 +127,20 @@ Assembly joined(std::span<const Assembly> parts, int dim) {
   return out;
 }
 
+std::vector<Assembly> unstacked(const Assembly& all, int dim, int join, int parts) {
+  const int stacks = checked_dim(dim, all.dims.size()), cut = checked_dim(join, all.dims.size());
+  if (stacks == cut || all.dims[cut] % parts != 0)
+    refuse_parts("dim " + std::to_string(cut) + " of extent " + std::to_string(all.dims[cut]) + " is not " +
+                 std::to_string(parts) + " equal parts beside dim " + std::to_string(stacks));
+  const int64_t length = all.dims[cut] / parts;
+  std::vector<Assembly> out;
+  for (int p = 0; p < parts; ++p) {
+    const Assembly part = narrowed(all, cut, p * length, length);
+    for (int64_t k = 0; k < part.dims[stacks]; ++k) out.push_back(squeezed(narrowed(part, stacks, k, 1), stacks));
+  }
+  return out;
+}
+
 Assembly permuted(const Assembly& all, const Permutation& permutation) {
   const int dim = checked_dim(permutation.dim, all.dims.size());
   const int64_t extent = all.dims[dim];

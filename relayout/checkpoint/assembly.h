@@ -29,6 +29,9 @@ Assembly squeezed(const Assembly& all, int dim);
 Assembly unsqueezed(const Assembly& all, int dim);
 /// Parts behind each other along a dim. Error{invalid_argument}: they differ in another extent, or in rank.
 Assembly joined(std::span<const Assembly> parts, int dim);
+/// Equal parts along dim `join`, each cut into the indices of dim `dim`, which it then lacks: part by part.
+/// Error{invalid_argument}: the dim is no such parts, or both are one dim.
+std::vector<Assembly> unstacked(const Assembly& all, int dim, int join, int parts);
 /// Errors: invalid_argument where the dim does not divide as the permutation says.
 Assembly permuted(const Assembly& all, const Permutation& permutation);
 

@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "relayout/checkpoint/assembly.h"
 #include "relayout/checkpoint/conversion_names.h"
-#include "relayout/checkpoint/formats/formats.h"
+#include "relayout/checkpoint/copied.h"
 #include "relayout/checkpoint/history.h"
 #include "relayout/checkpoint/merge_parts.h"
 #include "relayout/checkpoint/packed_plan.h"
 #include "relayout/checkpoint/packed_rows.h"
+#include "relayout/checkpoint/renames.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 
@@ -29,23 +29,25 @@ std::string recorded_text(const Format& format, const Dims& dims) {
   return spec_of(format, dims, DType::u8).layout->text();
 }
 
-/// Whether the elements are those of a type that reorders know, one after the other in the contents.
-bool has_elements(const CheckpointTensor& tensor) {
-  return tensor.dtype && tensor.notes.packed.empty() && !tensor.byte_swapped;
-}
-
 class Planner {
  public:
   Planner(const Checkpoint& model, const Rules& rules, const ConversionOptions& options)
-      : model_(model), rules_(rules), options_(options), history_(model), packed_(model, rules, options) {}
+      : model_(model),
+        rules_(rules),
+        options_(options),
+        history_(model),
+        renames_(rules, history_),
+        packed_(model, rules, options) {}
 
   Conversion plan() {
     std::vector<bool> used(rules_.rules.size());
     for (std::size_t i = 0; i < model_.tensors().size(); ++i) take(i, rule_of(i, used));
     for (auto& [key, parts] : merges_) merge(key.first, key.second, parts);
+    for (Target& target : out_.targets) renames_.finish(target);
     // Values, which have no record, may be what packed weights became before.
     for (std::size_t r = 0; r < used.size(); ++r)
-      if (!used[r] && !(rules_.rules[r].repack && history_.applied(rules_.rules[r]))) out_.idle.push_back(r);
+      if (!used[r] && !renames_.used()[r] && !(rules_.rules[r].repack && history_.applied(rules_.rules[r])))
+        out_.idle.push_back(r);
     if (options_.strict && !out_.idle.empty())
       throw Error(ErrorCode::invalid_argument, rules_.rules[out_.idle[0]].where + ": no tensor matches it", "rule",
                   rules_.rules[out_.idle[0]].where);
@@ -66,15 +68,20 @@ class Planner {
 
   /// The first rule whose pattern matches the name. Which pattern it was, and its captures, are kept.
   std::optional<std::size_t> rule_of(std::size_t i, std::vector<bool>& used) {
+    std::string name = tensor(i).name;
     for (std::size_t r = 0; r < rules_.rules.size(); ++r) {
       const std::vector<NamePattern>& match = rules_.rules[r].match;
+      if (rules_.rules[r].go_on) {
+        name = renames_.behind(r, std::move(name));
+        continue;
+      }
       if (rules_.rules[r].repack) {
         if (auto found = packed_.match(i, r)) return captures_ = std::move(*found), used[r] = true, r;
         continue;
       }
       if (rules_.rules[r].rank && *rules_.rules[r].rank != tensor(i).shape.size()) continue;
       for (pattern_ = 0; pattern_ < match.size(); ++pattern_) {
-        auto found = match[pattern_].match(tensor(i).name);
+        auto found = match[pattern_].match(name);
         if (!found) continue;
         captures_ = std::move(*found);
         used[r] = true;
@@ -117,30 +124,7 @@ class Planner {
     convert(i, *r);
   }
 
-  /// The tensor as it is stored, row-major.
-  void copy(std::size_t i) {
-    Target target{.spec = spec_of(tensor(i))};
-    const bool elements = has_elements(tensor(i));
-    if (elements) {
-      target.memory = TensorDesc(Layout::contiguous(tensor(i).shape), *tensor(i).dtype);
-      target.pieces = whole(i, tensor(i).memory()).pieces;
-    } else {
-      const Layout bytes = Layout::contiguous(Dims{tensor(i).byte_size});
-      target.memory = TensorDesc(bytes, DType::u8);
-      target.pieces = whole(i, bytes).pieces;
-      if (!tensor(i).row_major() || tensor(i).byte_swapped)
-        throw Error(ErrorCode::unsupported,
-                    "tensor \"" + escaped(tensor(i).name, 200) + "\": " +
-                        (tensor(i).byte_swapped ? "its elements are big-endian"
-                                                : "it has strides, and a type that is not known here"),
-                    "tensor", escaped(tensor(i).name, 200));
-    }
-    target.src_type = target.memory.dtype;
-    // Those of dims of extent 1 count, as PyTorch tells memory formats by them.
-    const bool strided = tensor(i).strides != row_major_strides(tensor(i).shape);
-    if (elements && strided && !target.spec.layout) target.spec.notes.strides = tensor(i).strides;
-    out_.targets.push_back(std::move(target));
-  }
+  void copy(std::size_t i) { out_.targets.push_back(copied(tensor(i), i)); }
 
   /// The tensor as it is, as its rule was applied before.
   void leave(std::size_t i, std::size_t r) {
@@ -154,6 +138,8 @@ class Planner {
     std::vector<bool> did(rules_.rules.size());
     for (const Target& target : out_.targets)
       if (target.rule && target.state == TargetState::converted) did[*target.rule] = true;
+    for (std::size_t r = 0; r < did.size(); ++r)
+      if (renames_.used()[r]) did[r] = true;
     for (std::size_t r = 0; r < did.size() && options_.record; ++r)
       if (did[r]) history_.add(rules_.rules[r]);
     for (const MetadataEntry& entry : model_.metadata())
@@ -301,6 +287,13 @@ class Planner {
     const Split& split = *rule.split;
     try {
       const Assembly& all = seen.assembly;
+      if (split.join) {
+        const std::vector<Assembly> cut = unstacked(all, split.dim, *split.join, static_cast<int>(split.into.size()));
+        const std::size_t each = cut.size() / split.into.size();
+        for (std::size_t k = 0; k < cut.size(); ++k)
+          add(split.into[k / each].with(captures_, static_cast<int64_t>(k % each)), cut[k], i, r, seen.assumed);
+        return;
+      }
       const int dim = checked_dim(split.dim, all.dims.size());
       const int64_t extent = all.dims[dim];
       const bool counted = split.into.size() == 1;
@@ -370,7 +363,8 @@ class Planner {
         fail(first, r,
              "the parts of \"" + escaped(made, 200) + "\" have the extents " + join(sizes) + ", and sizes says " +
                  join(merge.sizes));
-      add(made, joined(seen, dim), first, r, assumed);
+      if (merge.join) seen = joined_patterns(parts, seen, dim);
+      add(made, joined(seen, merge.join ? checked_dim(*merge.join, rank) : dim), first, r, assumed);
     } catch (const Error& error) {
       if (error.message().starts_with("tensor ")) throw;
       fail(first, r, error.message(), error.code());
@@ -381,6 +375,7 @@ class Planner {
   const Rules& rules_;
   const ConversionOptions& options_;
   RuleHistory history_;
+  Renames renames_;
   PackedPlanner packed_;
   Conversion out_;
   std::map<std::pair<std::size_t, std::string>, std::vector<MergePart>> merges_;

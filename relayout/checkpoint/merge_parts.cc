@@ -41,4 +41,13 @@ std::string missing_part(const Rule& rule, std::span<const MergePart> parts) {
   return "";
 }
 
+std::vector<Assembly> joined_patterns(std::span<const MergePart> parts, std::span<const Assembly> assemblies, int dim) {
+  std::vector<Assembly> out;
+  for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+    while (end < parts.size() && parts[end].pattern == parts[begin].pattern) ++end;
+    out.push_back(joined(assemblies.subspan(begin, end - begin), dim));
+  }
+  return out;
+}
+
 }  // namespace relayout::checkpoint

@@ -4,7 +4,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "relayout/checkpoint/assembly.h"
 #include "relayout/checkpoint/rules/rules.h"
 
 namespace relayout::checkpoint {
@@ -21,5 +23,8 @@ std::optional<std::string> merge_number(const Rule& rule, std::size_t pattern, c
 /// What is wrong with parts in their order: a pattern without a tensor, tensors whose order nothing says, a number
 /// between two others that none has. "": nothing.
 std::string missing_part(const Rule& rule, std::span<const MergePart> parts);
+
+/// The parts of each pattern, one behind the other along a dim; in the order of the patterns, as the parts are.
+std::vector<Assembly> joined_patterns(std::span<const MergePart> parts, std::span<const Assembly> assemblies, int dim);
 
 }  // namespace relayout::checkpoint

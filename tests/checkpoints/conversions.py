@@ -21,52 +21,16 @@ except ImportError:
     print("skipped: no numpy")
     sys.exit(77)
 
+from conversions_files import expect, load, save  # noqa: E402
+
 RELAYOUT = sys.argv[1]
 SLOW = os.environ.get("RELAYOUT_SLOW_TESTS", "0") not in ("", "0")
-TYPES = {"f64": ("F64", "f8"), "f32": ("F32", "f4"), "f16": ("F16", "f2"), "s32": ("I32", "i4"), "u8": ("U8", "u1")}
-
-
-def save(path, tensors, metadata=None):
-    header, at = {}, 0
-    if metadata:
-        header["__metadata__"] = metadata
-    for name, array in tensors.items():
-        code = next(code for code, kind in TYPES.values() if numpy.dtype(kind) == array.dtype)
-        header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
-        at += array.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in tensors.values():
-            file.write(numpy.ascontiguousarray(array).tobytes())
-
-
-def load(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    size = int.from_bytes(data[:8], "little")
-    header, out = json.loads(data[8:8 + size]), {}
-    kinds = dict(TYPES.values())
-    for name, one in header.items():
-        if name != "__metadata__":
-            begin, end = one["data_offsets"]
-            values = numpy.frombuffer(data[8 + size + begin:8 + size + end], kinds[one["dtype"]])
-            out[name] = values.reshape(one["shape"])
-    return out
 
 
 def run(*words, code=0, folder):
     result = subprocess.run([RELAYOUT, "checkpoint", *map(str, words)], capture_output=True, text=True, cwd=folder)
     assert result.returncode == code, "%s: %d\n%s%s" % (words, result.returncode, result.stdout, result.stderr)
     return result.stdout + result.stderr
-
-
-def expect(have, want):
-    assert list(have) == list(want) or set(have) == set(want), "%s instead of %s" % (list(have), list(want))
-    for name, array in want.items():
-        assert have[name].dtype == array.dtype and have[name].shape == array.shape, name
-        assert have[name].tobytes() == numpy.ascontiguousarray(array).tobytes(), name + ": other bytes"
 
 
 class Case:

@@ -9,7 +9,8 @@ void add_rules_options(Command& command, RulesOptions& options) {
                      "several times");
   command.add_option(
       "--rules", options.file,
-      "A file of rules, or the name of rules that come with relayout (pytorch-mlx); those of --map come first");
+      "A file of rules, in TOML or a table of transformers in JSON, or the name of rules that come with relayout "
+      "(pytorch-mlx); those of --map come first");
   command.add_flag("--invert", options.invert, "Turn the rules around, so that they lead back");
 }
 

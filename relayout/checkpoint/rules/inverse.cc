@@ -28,48 +28,21 @@ Permutation inverse_of(const Permutation& permutation) {
 }
 
 /// What matches the names that a template makes of a pattern's captures, and makes the old names again.
-InverseNames names_back(const Rule& rule, const NamePattern& pattern, const NameTemplate& made) {
-  const auto out = inverse_names(pattern, made);
+InverseNames names_back(const Rule& rule, const NamePattern& pattern, const NameTemplate& made, bool counts = false) {
+  const auto out = inverse_names(pattern, made, counts);
   if (out) return *out;
-  fail_invert(
-      rule, "\"" + escaped(pattern.text()) + "\" cannot be found again from \"" + escaped(made.text()) +
-                "\": each capture must stand in the new name, and a regular expression have no other groups than (.*) "
-                "and (\\d+)");
+  fail_invert(rule,
+              "\"" + escaped(pattern.text()) + "\" cannot be found again from \"" + escaped(made.text()) +
+                  "\": each capture must stand in the new name, and a regular expression have nothing but literal text "
+                  "and groups, none inside another");
 }
 
 void add_inverse_of_split(Rule& out, const Rule& rule) {
   const Split& split = *rule.split;
-  out.merge = Merge{.dim = split.dim, .stack = split.stack, .sizes = split.sizes};
-  if (split.into.size() == 1) {
-    // {i} becomes a number that the merged name lacks.
-    std::string pattern;
-    std::vector<int> place;  // of the new pattern's wildcards, the old captures; 0 is {i}
-    const auto pieces = rule.match[0].pieces();
-    if (!pieces) fail_invert(rule, "its pattern is a regular expression that cannot be turned around");
-    std::vector<char> wildcards;
-    for (const auto& piece : *pieces)
-      if (piece.wildcard != 0) wildcards.push_back(piece.wildcard);
-    for (const NameTemplate::Piece& piece : split.into[0].pieces()) {
-      pattern += piece.literal;
-      if (piece.capture < 0) continue;
-      pattern += piece.capture == 0 ? '#' : wildcards[static_cast<std::size_t>(piece.capture) - 1];
-      place.push_back(piece.capture);
-    }
-    std::string made;
-    int capture = 0;
-    for (const auto& piece : *pieces) {
-      made += piece.literal;
-      if (piece.wildcard == 0) continue;
-      const auto at = std::ranges::find(place, ++capture);
-      if (at == place.end()) fail_invert(rule, "a capture of its pattern is not in the names that it makes");
-      made += "{" + std::to_string(at - place.begin() + 1) + "}";
-    }
-    out.match = {NamePattern::parse(pattern)};
-    out.rename = NameTemplate::parse(made);
-    return;
-  }
+  out.merge = Merge{.dim = split.dim, .stack = split.stack, .sizes = split.sizes, .join = split.join};
   for (const NameTemplate& into : split.into) {
-    const InverseNames names = names_back(rule, rule.match[0], into);
+    const InverseNames names = names_back(rule, rule.match[0], into, split.into.size() == 1 || split.join.has_value());
+    if (names.counted > 0) fail_invert(rule, "a capture of its pattern is not in the names that it makes");
     if (out.rename && out.rename->text() != names.made)
       fail_invert(rule, "its parts have the captures in different orders, so that their names do not lead to one name");
     out.rename = NameTemplate::parse(names.made);
@@ -79,53 +52,25 @@ void add_inverse_of_split(Rule& out, const Rule& rule) {
 
 void add_inverse_of_merge(Rule& out, const Rule& rule) {
   const Merge& merge = *rule.merge;
-  out.split = Split{.dim = merge.dim, .sizes = merge.sizes, .stack = merge.stack};
-  if (rule.match.size() == 1) {
-    // A number that is not in the merged name counts the parts.
-    const auto pieces = rule.match[0].pieces();
-    if (!pieces) fail_invert(rule, "its pattern is a regular expression that cannot be turned around");
-    std::string made, pattern;
-    int capture = 0, counted = 0;
-    std::vector<int> place;
-    std::vector<char> wildcards;
-    for (const auto& piece : *pieces)
-      if (piece.wildcard != 0) wildcards.push_back(piece.wildcard);
-    for (const NameTemplate::Piece& piece : rule.rename->pieces()) {
-      pattern += piece.literal;
-      if (piece.capture <= 0) continue;
-      pattern += wildcards.at(static_cast<std::size_t>(piece.capture) - 1);
-      place.push_back(piece.capture);
-    }
-    for (const auto& piece : *pieces) {
-      made += piece.literal;
-      if (piece.wildcard == 0) continue;
-      const auto at = std::ranges::find(place, ++capture);
-      if (at == place.end() && piece.wildcard != '#')
-        fail_invert(rule, "the merged name has lost what a wildcard matched");
-      if (at == place.end()) ++counted;
-      made += at == place.end() ? "{i}" : "{" + std::to_string(at - place.begin() + 1) + "}";
-    }
-    if (counted != 1)
-      fail_invert(rule, "one number, #, of its pattern must count the parts and be no part of the merged name");
-    if (!merge.stack && merge.sizes.empty())
-      fail_invert(rule, "it needs sizes, as nothing else says how many parts there were");
-    out.match = {NamePattern::parse(pattern)};
-    out.split->into = {NameTemplate::parse(made)};
-    return;
-  }
+  out.split = Split{.dim = merge.dim, .sizes = merge.sizes, .stack = merge.stack, .join = merge.join};
+  const bool counts = rule.match.size() == 1 || merge.join;
   for (const NamePattern& part : rule.match) {
-    const InverseNames names = names_back(rule, part, *rule.rename);
+    const InverseNames names = names_back(rule, part, *rule.rename, counts);
+    if (counts && names.counted != 1)
+      fail_invert(rule, "one number, #, of its pattern must count the parts and be no part of the merged name");
     if (!out.match.empty() && out.match[0].text() != names.pattern)
       fail_invert(rule, "its patterns have other wildcards, so that no single one leads back");
     if (out.match.empty()) out.match.push_back(NamePattern::parse(names.pattern));
     out.split->into.push_back(NameTemplate::parse(names.made));
   }
+  if (rule.match.size() == 1 && !merge.stack && merge.sizes.empty())
+    fail_invert(rule, "it needs sizes, as nothing else says how many parts there were");
 }
 
 }  // namespace
 
 Rule inverse_of(const Rule& rule) {
-  Rule out{.inverted = !rule.inverted, .where = "the inverse of " + rule.where};
+  Rule out{.go_on = rule.go_on, .inverted = !rule.inverted, .where = "the inverse of " + rule.where};
   if (rule.skip) fail_invert(rule, "what it skips is lost");
   if (rule.rank && (rule.split || rule.merge))
     fail_invert(rule, "a rule of one rank that splits or merges; write the way back by hand");
@@ -175,6 +120,14 @@ Rule inverse_of(const Rule& rule) {
 Rules Rules::inverse() const {
   Rules out{.unmatched = unmatched};
   for (const Rule& rule : rules) out.rules.push_back(inverse_of(rule));
+  // Names that went through several rules come back through them in the other order. Among rules of which only the
+  // first counts the order stays.
+  std::ranges::reverse(out.rules);
+  for (auto at = out.rules.begin(); at != out.rules.end();) {
+    const auto end = std::find_if(at, out.rules.end(), [&](const Rule& rule) { return rule.go_on != at->go_on; });
+    if (!at->go_on) std::reverse(at, end);
+    at = end;
+  }
   return out;
 }
 

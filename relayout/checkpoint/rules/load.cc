@@ -9,7 +9,8 @@ namespace relayout::checkpoint {
 
 Rules Rules::load(const std::string& path_or_name) {
   constexpr int64_t kMostBytes = 8 << 20;
-  if (const auto text = io::read_text(path_or_name, kMostBytes)) return from_toml(*text, path_or_name);
+  if (const auto text = io::read_text(path_or_name, kMostBytes))
+    return path_or_name.ends_with(".json") ? from_transformers(*text, path_or_name) : from_toml(*text, path_or_name);
   if (const KnownRules* known = find_known_rules(path_or_name)) return from_toml(known->text, path_or_name);
   std::string names;
   for (const KnownRules& each : known_rules()) names += (names.empty() ? "" : ", ") + std::string(each.name);

@@ -34,18 +34,34 @@ std::vector<NamePattern::Piece> glob_pieces(std::string_view text) {
   return out;
 }
 
-/// Of an expression between slashes that has literal text, (\d+) and (.*) alone.
+/// The group at the front of an expression, with its parentheses; "" where there is none, or one with groups inside.
+std::string_view group_at(std::string_view text) {
+  if (!text.starts_with('(') || text.starts_with("(?")) return {};
+  int open = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '(') {
+      if (open++ > 0 && !text.substr(at).starts_with("(?")) return {};
+    } else if (text[at] == ')' && --open == 0) {
+      return text.substr(0, at + 1);
+    }
+  }
+  return {};
+}
+
+/// Of an expression that has literal text and groups alone.
 std::optional<std::vector<NamePattern::Piece>> expression_pieces(std::string_view text) {
   std::vector<NamePattern::Piece> out(1);
   while (!text.empty()) {
-    const auto takes = [&](std::string_view group, char wildcard) {
-      if (!text.starts_with(group)) return false;
-      out.back().wildcard = wildcard;
+    const std::string_view group = group_at(text);
+    if (!group.empty()) {
+      out.back().wildcard = group == "(\\d+)" ? '#' : '*';
+      out.back().group = group;
       out.emplace_back();
       text.remove_prefix(group.size());
-      return true;
-    };
-    if (takes("(\\d+)", '#') || takes("(.*)", '*') || takes("(.+)", '*')) continue;
+      continue;
+    }
     if (text[0] == '\\' && text.size() > 1 && std::ispunct(static_cast<unsigned char>(text[1]))) {
       out.back().literal += text[1];
       text.remove_prefix(2);
@@ -55,6 +71,18 @@ std::optional<std::vector<NamePattern::Piece>> expression_pieces(std::string_vie
     } else {
       return std::nullopt;
     }
+    // A sign behind it says how often it stands there.
+    if (!text.empty() && std::string_view("*+?{").find(text[0]) != std::string_view::npos) return std::nullopt;
+  }
+  return out;
+}
+
+/// Literal text as an expression has it.
+std::string expression_text(std::string_view literal) {
+  std::string out;
+  for (const char c : literal) {
+    if (std::ispunct(static_cast<unsigned char>(c)) && c != '_') out += '\\';
+    out += c;
   }
   return out;
 }
@@ -65,10 +93,7 @@ constexpr const char* kOneCharacter = "([^\x80-\xff]|[\xc0-\xff][\x80-\xbf]*|[\x
 std::string expression_of(const std::vector<NamePattern::Piece>& pieces) {
   std::string out;
   for (const NamePattern::Piece& piece : pieces) {
-    for (const char c : piece.literal) {
-      if (std::ispunct(static_cast<unsigned char>(c)) && c != '_') out += '\\';
-      out += c;
-    }
+    out += expression_text(piece.literal);
     if (piece.wildcard != 0) out += piece.wildcard == '*' ? "(.*)" : piece.wildcard == '?' ? kOneCharacter : "(\\d+)";
   }
   return out;
@@ -78,6 +103,7 @@ std::string expression_of(const std::vector<NamePattern::Piece>& pieces) {
 
 struct NamePattern::Compiled {
   std::regex expression;
+  std::vector<std::string> literals;  // which a name has that matches, as looking for them is quick
 };
 
 NamePattern NamePattern::parse(std::string_view text) {
@@ -88,7 +114,10 @@ NamePattern NamePattern::parse(std::string_view text) {
   NamePattern out;
   out.text_ = text;
   try {
-    out.compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(expression)});
+    std::vector<std::string> literals;
+    for (Piece& piece : out.pieces().value_or(std::vector<Piece>{}))
+      if (!piece.literal.empty()) literals.push_back(std::move(piece.literal));
+    out.compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(expression), std::move(literals)});
   } catch (const std::regex_error& error) {
     fail_text("pattern", text, std::string("it is no regular expression: ") + error.what());
   }
@@ -97,6 +126,8 @@ NamePattern NamePattern::parse(std::string_view text) {
 
 std::optional<Captures> NamePattern::match(std::string_view name) const {
   if (name.size() > kMostCharacters) return std::nullopt;
+  for (const std::string& literal : compiled_->literals)
+    if (name.find(literal) == name.npos) return std::nullopt;
   std::match_results<std::string_view::const_iterator> found;
   if (!std::regex_match(name.begin(), name.end(), found, compiled_->expression)) return std::nullopt;
   Captures out;
@@ -149,24 +180,29 @@ std::string NameTemplate::with(const Captures& captures, int64_t i) const {
   return out;
 }
 
-std::optional<InverseNames> inverse_names(const NamePattern& pattern, const NameTemplate& made) {
+std::optional<InverseNames> inverse_names(const NamePattern& pattern, const NameTemplate& made, bool counts) {
   const auto pieces = pattern.pieces();
   if (!pieces) return std::nullopt;
-  std::vector<char> wildcards;  // of the captures, in the pattern's order
+  const bool expression = is_expression(pattern.text());
+  std::vector<const NamePattern::Piece*> captures;  // in the pattern's order
   for (const NamePattern::Piece& piece : *pieces)
-    if (piece.wildcard != 0) wildcards.push_back(piece.wildcard);
+    if (piece.wildcard != 0) captures.push_back(&piece);
   InverseNames out;
-  std::vector<int> place(wildcards.size(), 0);  // where each capture stands in the new pattern
+  std::vector<int> place(captures.size(), 0);  // where each capture stands in the new pattern
   int next = 0;
   for (const NameTemplate::Piece& piece : made.pieces()) {
-    if (piece.literal.find_first_of("*?#") != std::string::npos) return std::nullopt;
-    out.pattern += piece.literal;
-    if (piece.capture == 0) return std::nullopt;
+    if (!expression && piece.literal.find_first_of("*?#") != std::string::npos) return std::nullopt;
+    out.pattern += expression ? expression_text(piece.literal) : piece.literal;
     if (piece.capture < 0) continue;
-    const auto capture = static_cast<std::size_t>(piece.capture) - 1;
-    if (capture >= wildcards.size()) return std::nullopt;
-    out.pattern += wildcards[capture];
     ++next;
+    if (piece.capture == 0) {
+      if (!counts) return std::nullopt;
+      out.pattern += expression ? "(\\d+)" : "#";
+      continue;
+    }
+    const auto capture = static_cast<std::size_t>(piece.capture) - 1;
+    if (capture >= captures.size()) return std::nullopt;
+    out.pattern += expression ? captures[capture]->group : std::string(1, captures[capture]->wildcard);
     if (place[capture] == 0) place[capture] = next;
   }
   std::size_t capture = 0;
@@ -174,9 +210,12 @@ std::optional<InverseNames> inverse_names(const NamePattern& pattern, const Name
     if (piece.literal.find_first_of("{}") != std::string::npos) return std::nullopt;
     out.made += piece.literal;
     if (piece.wildcard == 0) continue;
-    if (place[capture] == 0) return std::nullopt;
-    out.made += "{" + std::to_string(place[capture++]) + "}";
+    const int at = place[capture++];
+    if (at == 0 && (!counts || piece.wildcard != '#')) return std::nullopt;
+    if (at == 0) ++out.counted;
+    out.made += at == 0 ? "{i}" : "{" + std::to_string(at) + "}";
   }
+  if (expression) out.pattern = "/" + out.pattern + "/";
   return out;
 }
 

@@ -33,10 +33,12 @@ class NamePattern {
   std::optional<Captures> match(std::string_view name) const;
   int captures() const;
   /// The pattern's pieces, literal text and wildcards in turns ("layers.", '#', ".", '*', ".weight"), of a glob or of a
-  /// regular expression that consists of literal text, (\d+) and (.*); nothing for all others.
+  /// regular expression that consists of literal text and groups, none inside another; nothing for all others. A group
+  /// that is not (\d+) is the wildcard '*'.
   struct Piece {
     std::string literal;
     char wildcard = 0;  // '*', '?' or '#'; 0: the literal alone
+    std::string group;  // of an expression: "(\d+)", with its parentheses
   };
   std::optional<std::vector<Piece>> pieces() const;
 
@@ -71,12 +73,14 @@ class NameTemplate {
 };
 
 /// A pattern and a template that exchange their places: names that `made` makes of what `pattern` matches are matched
-/// by the first, and the second makes the old names of them. Nothing where a capture gets lost, or where the pattern is
-/// a regular expression without pieces().
+/// by the first, and the second makes the old names of them. The inverse of an expression is one of the same groups.
+/// Nothing where a capture gets lost, or where the pattern is an expression without pieces(). Where parts are counted,
+/// {i} becomes a number, #, that the old name lacks, and a number that `made` lacks becomes {i}; `counted` of them.
 struct InverseNames {
   std::string pattern, made;
+  int counted = 0;
 };
-std::optional<InverseNames> inverse_names(const NamePattern& pattern, const NameTemplate& made);
+std::optional<InverseNames> inverse_names(const NamePattern& pattern, const NameTemplate& made, bool counts = false);
 
 /// Whether `a` stands before `b` where numbers in names count as numbers: "w.2" before "w.10".
 bool names_in_order(std::string_view a, std::string_view b);

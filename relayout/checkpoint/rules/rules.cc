@@ -34,11 +34,14 @@ void check_permutation(const Rule& rule, const Permutation& permutation) {
 }
 
 void check_split(const Rule& rule, const Split& split) {
-  const bool counted = split.into.size() == 1 && split.into[0].names(0);
+  const bool counted = (split.into.size() == 1 || split.join) && split.into[0].names(0);
   if (split.into.empty()) fail_rule(rule, "split names the tensors that it makes: into = [\"a\", \"b\"]");
   if (split.stack && !split.sizes.empty()) fail_rule(rule, "split: parts that are stacked have no sizes");
   if (counted && !split.stack && split.sizes.empty())
     fail_rule(rule, "split: a name with {i} needs sizes, or stack = true");
+  const auto is_counted = [](const NameTemplate& name) { return name.names(0); };
+  if (split.join && (!split.stack || split.into.size() < 2 || !std::ranges::all_of(split.into, is_counted)))
+    fail_rule(rule, "split: join goes with stack = true and with several names that have {i}");
   if (!counted && split.into.size() < 2) fail_rule(rule, "split makes two tensors or more");
   if (!counted && !split.sizes.empty() && split.sizes.size() != split.into.size())
     fail_rule(rule, "split: sizes has as many numbers as into has names");
@@ -110,6 +113,7 @@ std::string toml_of(const Rule& rule) {
   if (rule.split) {
     std::string text = "{ dim = " + std::to_string(rule.split->dim) + ", into = " + names_of(rule.split->into);
     if (!rule.split->sizes.empty()) text += ", sizes = " + list_of(rule.split->sizes);
+    if (rule.split->join) text += ", join = " + std::to_string(*rule.split->join);
     line("split", text + (rule.split->stack ? ", stack = true }" : " }"));
   }
   if (rule.shard) {
@@ -117,10 +121,12 @@ std::string toml_of(const Rule& rule) {
     if (!rule.shard->parts.empty()) text += ", parts = " + list_of(rule.shard->parts);
     line("shard", text + " }");
   }
+  if (rule.go_on) line("go_on", "true");
   if (rule.inverted) line("inverted", "true");
   if (rule.merge) {
     std::string text = "{ dim = " + std::to_string(rule.merge->dim);
     if (!rule.merge->sizes.empty()) text += ", sizes = " + list_of(rule.merge->sizes);
+    if (rule.merge->join) text += ", join = " + std::to_string(*rule.merge->join);
     line("merge", text + (rule.merge->stack ? ", stack = true }" : " }"));
   }
   return out;
@@ -141,6 +147,10 @@ void check_rule(const Rule& rule) {
   if (rule.permute) check_permutation(rule, *rule.permute);
   if (rule.split) check_split(rule, *rule.split);
   if (rule.merge && !rule.rename) fail_rule(rule, "merge needs a name for what it makes: rename");
+  if (rule.go_on && (!rule.rename || rule.from || rule.type || rule.permute || rule.merge || rule.rank || rule.repack))
+    fail_rule(rule, "go_on goes with match and rename alone");
+  if (rule.merge && rule.merge->join && (!rule.merge->stack || rule.match.size() < 2))
+    fail_rule(rule, "merge: join goes with stack = true and with several patterns");
   if (rule.merge && rule.merge->stack && !rule.merge->sizes.empty())
     fail_rule(rule, "merge: parts that are stacked have no sizes");
   const auto check_names = [&](const NameTemplate& name, bool counts) {
@@ -153,7 +163,8 @@ void check_rule(const Rule& rule) {
   };
   if (rule.rename) check_names(*rule.rename, false);
   if (rule.split)
-    for (const NameTemplate& name : rule.split->into) check_names(name, rule.split->into.size() == 1);
+    for (const NameTemplate& name : rule.split->into)
+      check_names(name, rule.split->into.size() == 1 || rule.split->join);
 }
 
 namespace {

@@ -59,6 +59,8 @@ struct Split {
   std::vector<NameTemplate> into;
   std::vector<int64_t> sizes;  // extents of the parts; empty: equal ones
   bool stack = false;
+  /// With `stack`: the dim that is cut first, to an equal part for each name in `into`, all of which have {i}.
+  std::optional<int> join{};
 };
 
 /// Several tensors become one: those whose names give the rule's `rename` the same name. They follow each other along a
@@ -69,6 +71,9 @@ struct Merge {
   bool stack = false;
   std::vector<int64_t>
       sizes;  // where given: the extents that the parts must have; what an inverse needs where they differ
+  /// With `stack`: the tensors of each pattern are stacked, and what comes of the patterns follows each other along
+  /// this dim of the result.
+  std::optional<int> join{};
 };
 
 /// The dim along which each rank of a tensor-parallel model has a part of a tensor (reshard.h). Where the tensor was
@@ -88,6 +93,9 @@ struct Rule {
   std::optional<DType> from_type, type;
   std::optional<NameTemplate> rename;
   bool skip = false;
+  /// Of a rule that has nothing but a name: the rules behind it see the new name, and one that stands behind the rule
+  /// that counts renames what that makes.
+  bool go_on = false;
   std::optional<Permutation> permute;
   std::optional<Split> split;
   std::optional<Merge> merge;
@@ -109,8 +117,11 @@ struct Rules {
   /// A rule file in TOML, as above; `file` is its name in messages. Errors: parse (the line, and what is wrong),
   /// invalid_argument (a rule that contradicts itself), unsupported (a build without toml++).
   static Rules from_toml(std::string_view text, const std::string& file);
-  /// Of a rule file, or where there is none of that path, the rules of that name that come with the library (known.h).
-  /// Errors: io, limit, and those of from_toml().
+  /// Tables of Hugging Face's transformers, as JSON (docs/checkpoints.md): WeightRenaming and WeightConverter. Errors
+  /// as of from_toml(), also what no rule can say, by its name.
+  static Rules from_transformers(std::string_view text, const std::string& file);
+  /// Of a rule file, of a table in JSON (NAME.json), or where there is none of that path, the rules of that name that
+  /// come with the library (known.h). Errors: io, limit, and those of from_toml().
   static Rules load(const std::string& path_or_name);
   /// A rule in one line: "GLOB: oihw -> ohwi", "GLOB: f16", "GLOB: gptq -> marlin", "GLOB: skip", or
   /// "GLOB: NEW{1}NAME". Behind formats of packed weights may stand ", group 64" and ", requantise". Errors as above.

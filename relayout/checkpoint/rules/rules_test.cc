@@ -38,8 +38,9 @@ TEST(Names, LeadBack) {
   };
   EXPECT_EQ(back("a.#.*.w", "b.{2}.{1}"), "b.*.# -> a.{2}.{1}.w");
   EXPECT_EQ(back("a.#.w", "b"), "none") << "a number gets lost";
-  EXPECT_EQ(back("/a\\.(\\d+)\\.(.*)/", "b.{1}.{2}"), "b.#.* -> a.{1}.{2}");
-  EXPECT_EQ(back("/a(b|c)/", "d{1}"), "none") << "a group that a glob cannot say";
+  EXPECT_EQ(back("/a\\.(\\d+)\\.(.*)/", "b.{1}.{2}"), "/b\\.(\\d+)\\.(.*)/ -> a.{1}.{2}");
+  EXPECT_EQ(back("/a(b|c)/", "d{1}"), "/d(b|c)/ -> a{1}");
+  EXPECT_EQ(back("/a(b(c))/", "d{1}"), "none") << "a group inside a group";
 }
 
 TEST(Names, NumbersCountAsNumbers) {
@@ -117,6 +118,23 @@ TEST(Rules, ThoseOfTheLibraryAreRulesAndLeadBack) {
     EXPECT_EQ(find_known_rules(known.name), &known);
   }
   EXPECT_EQ(find_known_rules("pytorch"), nullptr);
+}
+
+TEST(Rules, NamesThatGoThroughSeveralLeadBackInTheOtherOrder) {
+  const Rules rules = Rules::from_toml(
+      "[[rule]]\nmatch = \"a.*\"\nrename = \"b.{1}\"\ngo_on = true\n"
+      "[[rule]]\nmatch = \"b.*\"\nrename = \"c.{1}\"\ngo_on = true\n"
+      "[[rule]]\nmatch = [\"*.#.x\", \"*.#.y\"]\nrename = \"{1}.xy\"\nmerge = { dim = 0, stack = true, join = 1 }\n"
+      "[[rule]]\nmatch = \"*.z\"\nlayout = \"ab -> ba\"\n",
+      "r.toml");
+  EXPECT_EQ(Rules::from_toml(rules.toml(), "again").toml(), rules.toml());
+  const Rules back = rules.inverse();
+  EXPECT_EQ(back.rules[0].split->into[1].text(), "{1}.{i}.y");
+  EXPECT_EQ(back.rules[0].split->join, 1);
+  EXPECT_TRUE(back.rules[1].from);
+  EXPECT_EQ(back.rules[2].match[0].text(), "c.*");
+  EXPECT_EQ(back.rules[3].match[0].text(), "b.*");
+  EXPECT_EQ(back.inverse().toml(), rules.toml());
 }
 
 TEST(Rules, WhatIsLostIsNamed) {

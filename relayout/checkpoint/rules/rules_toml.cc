@@ -85,9 +85,14 @@ class RuleReader {
     fail(std::string(key) + " is a table: { dim = 0, ... }");
   }
   int dim() const {
-    const auto out = number("dim");
+    const auto out = other_dim("dim");
     if (!out) fail("it has no dim");
-    if (*out < -kMaxDims || *out >= kMaxDims) fail("dim " + std::to_string(*out) + " is none");
+    return *out;
+  }
+  std::optional<int> other_dim(std::string_view key) const {
+    const auto out = number(key);
+    if (!out) return std::nullopt;
+    if (*out < -kMaxDims || *out >= kMaxDims) fail(std::string(key) + " " + std::to_string(*out) + " is none");
     return static_cast<int>(*out);
   }
   const std::string& where() const { return where_; }
@@ -121,21 +126,21 @@ Permutation permutation_of(const RuleReader& in) {
 }
 
 Split split_of(const RuleReader& in) {
-  in.only({"dim", "into", "sizes", "stack"});
-  Split out{.dim = in.dim(), .sizes = in.numbers("sizes"), .stack = in.flag("stack")};
+  in.only({"dim", "into", "sizes", "stack", "join"});
+  Split out{.dim = in.dim(), .sizes = in.numbers("sizes"), .stack = in.flag("stack"), .join = in.other_dim("join")};
   for (const std::string& name : in.texts("into")) out.into.push_back(NameTemplate::parse(name));
   return out;
 }
 
 Merge merge_of(const RuleReader& in) {
-  in.only({"dim", "sizes", "stack"});
-  return {.dim = in.dim(), .stack = in.flag("stack"), .sizes = in.numbers("sizes")};
+  in.only({"dim", "sizes", "stack", "join"});
+  return {.dim = in.dim(), .stack = in.flag("stack"), .sizes = in.numbers("sizes"), .join = in.other_dim("join")};
 }
 
 Rule rule_of(const RuleReader& in) {
-  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge", "shard", "inverted",
-           "from", "to", "group", "requantise"});
-  Rule out{.skip = in.flag("skip"), .inverted = in.flag("inverted"), .where = in.where()};
+  in.only({"match", "rank", "layout", "type", "rename", "skip", "permute", "split", "merge", "shard", "go_on",
+           "inverted", "from", "to", "group", "requantise"});
+  Rule out{.skip = in.flag("skip"), .go_on = in.flag("go_on"), .inverted = in.flag("inverted"), .where = in.where()};
   for (const std::string& pattern : in.texts("match")) out.match.push_back(NamePattern::parse(pattern));
   if (const auto rank = in.number("rank")) {
     if (*rank < 0 || *rank > kMaxDims) in.fail("rank is a number of dims, 0 to " + std::to_string(kMaxDims));

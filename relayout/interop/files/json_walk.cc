@@ -21,9 +21,9 @@ class Walker : public nlohmann::json_sax<nlohmann::json> {
   Walker(int max_depth, std::string_view what, const std::function<void(const JsonEvent&)>& visit)
       : max_depth_(max_depth), what_(what), visit_(visit) {}
 
-  bool null() override { return emit(JsonEvent::Kind::other); }
-  bool boolean(bool) override { return emit(JsonEvent::Kind::other); }
-  bool number_integer(number_integer_t) override { return emit(JsonEvent::Kind::other); }
+  bool null() override { return emit(JsonEvent::Kind::other, "null"); }
+  bool boolean(bool value) override { return emit(JsonEvent::Kind::other, value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { return emit(JsonEvent::Kind::other, std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return emit(JsonEvent::Kind::number, {}, value); }
   bool number_float(number_float_t, const string_t&) override { return emit(JsonEvent::Kind::other); }
   bool string(string_t& value) override { return emit(JsonEvent::Kind::string, value); }

@@ -20,7 +20,7 @@ struct JsonEvent {
   Kind kind;
   int depth;                          // how many objects and arrays are open around it
   std::span<const std::string> keys;  // the open objects' current keys, outermost first
-  std::string_view text;              // of a string
+  std::string_view text;              // of a string; of others "null", "true", "false", "-3", or "" for a fraction
   uint64_t number = 0;                // of a whole number that is not negative; other numbers are Kind::other
 };
 
