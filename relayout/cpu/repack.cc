@@ -7,12 +7,14 @@
 #include "relayout/core/view.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/repack/codes.h"
+#include "relayout/cpu/repack/fields.h"
 #include "relayout/cpu/repack/quantise.h"
 
 namespace relayout::cpu {
 namespace {
 
 using Operation = ValueExpression::Operation;
+using Affine = ValueExpression::Affine;
 
 /// Writes a coefficient, every number of which the field must hold, or compares it with the formula's own number.
 void store_exactly(const Packed& to, const Groups& values, const Target& target, const std::string& what) {
@@ -51,24 +53,35 @@ int shift_of_codes(const Packed& from, const Packed& to) {
   return src && dst && CodeRange(from).integers && CodeRange(to).integers ? static_cast<int>(*dst - *src) : 0;
 }
 
-/// What is subtracted from codes, and what is added to their products.
-struct Zeros {
-  Groups subtracted, added;
+/// A coefficient of the source: a node of its formula, or a number where the formula has none.
+struct Coefficient {
+  std::optional<std::size_t> node;
+  float otherwise = 0;
+  bool negative = false;
 };
 
-/// s * (q - z) as s * q + b where the destination has minima b and no zero points z: then b is -s * z.
-Zeros zeros_of(const Packed& from, const Packed& to, int added_to_codes) {
-  Zeros out{coefficient(from, from.affine.subtracted, 0),
-            coefficient(from, from.affine.added, 0, from.affine.added_is_negative)};
-  if (added_to_codes != 0 || !from.affine.subtracted || from.affine.added || !to.affine.added || to.affine.subtracted)
-    return out;
-  const Groups scale = coefficient(from, from.affine.scale, 1);
-  Groups minima{{std::max(scale.count[0], out.subtracted.count[0]), std::max(scale.count[1], out.subtracted.count[1])},
-                {}};
+/// Writes a coefficient of the source to the destination, or compares it with the formula's own number.
+void move_coefficient(const Packed& from, const Coefficient& of, const Packed& to, const Target& target,
+                      const std::string& what, const RunOptions& options) {
+  const std::optional<Target> field = of.negative ? std::nullopt : field_of(from, of.node, of.otherwise);
+  if (field && move_field(*field, target, options)) return;
+  store_exactly(to, coefficient(from, of.node, of.otherwise, of.negative), target, what);
+}
+
+/// Whether s * (q - z) becomes s * q + b, as the destination has minima b and no zero points z.
+bool makes_minima(const Packed& from, const Packed& to, int added_to_codes) {
+  return added_to_codes == 0 && from.affine.subtracted && !from.affine.added && to.affine.added &&
+         !to.affine.subtracted;
+}
+
+/// The minima -s * z.
+Groups minima_of(const Packed& from) {
+  const Groups zeros = coefficient(from, from.affine.subtracted, 0), scale = coefficient(from, from.affine.scale, 1);
+  Groups minima{{std::max(scale.count[0], zeros.count[0]), std::max(scale.count[1], zeros.count[1])}, {}};
   for (int64_t r = 0; r < minima.count[0]; ++r)
     for (int64_t c = 0; c < minima.count[1]; ++c)
-      minima.values.push_back(-scale.at(r, c, minima.count) * out.subtracted.at(r, c, minima.count));
-  return {Groups{{1, 1}, {0}}, std::move(minima)};
+      minima.values.push_back(-scale.at(r, c, minima.count) * zeros.at(r, c, minima.count));
+  return minima;
 }
 
 void move_exactly(const Packed& from, const Packed& to, const Dims& dims, const RunOptions& options) {
@@ -84,10 +97,16 @@ void move_exactly(const Packed& from, const Packed& to, const Dims& dims, const 
                              : ", which are " + std::to_string(src.low + added) + " to " +
                                    std::to_string(src.high + added) + " there,") +
                  " and " + codes_text(to) + " in " + std::string(to.format.name));
-  const Zeros zeros = zeros_of(from, to, added);
-  if (added == 0) store_exactly(to, zeros.subtracted, target_of(to, to.affine.subtracted, 0), "the zero point");
-  store_exactly(to, zeros.added, target_of(to, to.affine.added, 0), "the minimum");
-  store_exactly(to, coefficient(from, from.affine.scale, 1), target_of(to, to.affine.scale, 1), "the scale");
+  const Affine &own = from.affine, &other = to.affine;
+  const Target minimum = target_of(to, other.added, 0);
+  if (makes_minima(from, to, added)) {
+    store_exactly(to, minima_of(from), minimum, "the minimum");
+  } else {
+    if (added == 0)
+      move_coefficient(from, {own.subtracted, 0}, to, target_of(to, other.subtracted, 0), "the zero point", options);
+    move_coefficient(from, {own.added, 0, own.added_is_negative}, to, minimum, "the minimum", options);
+  }
+  move_coefficient(from, {own.scale, 1}, to, target_of(to, other.scale, 1), "the scale", options);
   move_codes(from, to, added, dims, options);
 }
 

@@ -109,6 +109,24 @@ TEST(Repack, TheDestinationHasTheSourcesGroups) {
   EXPECT_THROW(packed_as(gptq, "ggml:q4_0", 64), Error);
 }
 
+// Scales of one type move with all their bits, and integers that would not fit are an error with the number.
+TEST(Repack, CoefficientsMoveAsTheirFieldsElements) {
+  Matrix gptq = random_matrix("gptq", {64, 64}, 7, 32), awq("awq", {64, 64}, 32);
+  auto& scales = gptq.bytes["scales"];
+  const uint16_t odd[] = {0x7e01, 0xfc00, 0x8000, 0x0001};  // NaN, infinity, -0 and the least number
+  std::memcpy(scales.data(), odd, sizeof odd);
+  repack(gptq.tensor, gptq.sources(), awq.tensor, awq.targets());
+  EXPECT_EQ(awq.bytes["scales"], scales);
+  EXPECT_EQ(awq.bytes["qzeros"], std::vector<std::byte>(awq.bytes["qzeros"].size(), std::byte{0x88}));
+  gptq.bytes["qzeros"][5] = std::byte{0x7f};  // 15, which is the zero point 16
+  try {
+    repack(gptq.tensor, gptq.sources(), awq.tensor, awq.targets());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cannot hold 16"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Repack, SaysWhichFieldHasNoPlace) {
   const Dims values{128, 64};
   const Matrix awq = random_matrix("awq", values, std::nullopt);

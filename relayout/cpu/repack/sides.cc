@@ -76,15 +76,20 @@ Groups coefficient(const Packed& side, std::optional<std::size_t> node, float ot
   return out;
 }
 
-Target target_of(const Packed& side, std::optional<std::size_t> node, float otherwise) {
-  if (!node) return {nullptr, otherwise};
+std::optional<Target> field_of(const Packed& side, std::optional<std::size_t> node, float otherwise) {
+  if (!node) return Target{nullptr, otherwise};
   const auto& nodes = side.value.nodes();
   const auto& top = nodes[*node];
-  if (top.operation == Operation::number) return {nullptr, static_cast<float>(top.number)};
-  if (top.operation == Operation::name) return {&side.field(top.name), 0};
+  if (top.operation == Operation::number) return Target{nullptr, static_cast<float>(top.number)};
+  if (top.operation == Operation::name) return Target{&side.field(top.name), 0};
   const bool sum = top.operation == Operation::add && nodes[top.a].operation == Operation::name &&
                    nodes[top.b].operation == Operation::number;
-  if (sum) return {&side.field(nodes[top.a].name), static_cast<float>(nodes[top.b].number)};
+  if (!sum) return std::nullopt;
+  return Target{&side.field(nodes[top.a].name), static_cast<float>(nodes[top.b].number)};
+}
+
+Target target_of(const Packed& side, std::optional<std::size_t> node, float otherwise) {
+  if (const std::optional<Target> found = field_of(side, node, otherwise)) return *found;
   throw Error(ErrorCode::unsupported,
               "repack: " + std::string(side.format.name) +
                   " is not written, as its coefficients are computed of several "

@@ -61,6 +61,8 @@ struct Target {
   const ValueField* field = nullptr;
   float number = 0;
 };
+/// Nothing where it is computed of several fields.
+std::optional<Target> field_of(const Packed& side, std::optional<std::size_t> node, float otherwise);
 /// Error{unsupported} where it is computed of several fields.
 Target target_of(const Packed& side, std::optional<std::size_t> node, float otherwise);
 
