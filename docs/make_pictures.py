@@ -14,15 +14,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from drawing import Drawing
+
 DIMS = (1, 6, 2, 2)
 CELL = 34
 MARGIN = 28
 WIDTH = 2 * MARGIN + 24 * CELL + 20
 ACTIVATIONS = (2, 16, 5, 4)
-# One a channel, of Paul Tol's light scheme, which colour-blind people see apart; and a row of shades between two.
-COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#ee8866")
+# A row of shades, of which a channel's is between two.
 SHADES = ("#f4a259", "#f2cf63", "#8cb369", "#5fb0b7", "#6a8ee8", "#b07cc6")
-INK, FAINT = "#22262b", "#6b7480"
+INK, FAINT = "ink", "faint"
 
 
 def ask(relayout, verb, layout, *arguments, dims=DIMS):
@@ -38,58 +39,40 @@ def cells(relayout, layout):
     return {row["offset"]: (tuple(row["index"]), row["slot"]) for row in ask(relayout, "offset", layout, *arguments)}
 
 
-class Svg:
-    """The picture as text, and how far down it has come."""
+class Picture:
+    """A drawing, and how far down it has come."""
 
-    def __init__(self, width=WIDTH):
-        self.parts = []
-        self.width = width
+    def __init__(self, title, width=WIDTH):
+        self.drawing = Drawing(width, title)
         self.y = MARGIN
 
     def text(self, x, y, text, size=14, colour=INK, weight="normal", anchor="start", mono=False):
-        family = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" if mono else \
-            "system-ui,'Segoe UI',Helvetica,Arial,'DejaVu Sans',sans-serif"
-        self.parts.append(f'<text x="{x}" y="{y}" font-family="{family}" font-size="{size}" fill="{colour}" '
-                          f'font-weight="{weight}" text-anchor="{anchor}">{text}</text>')
+        self.drawing.words(x, y, text, size, colour, anchor, weight == "bold", mono)
 
-    def box(self, x, y, width, height, fill):
-        self.parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}" '
-                          f'stroke="#ffffff" stroke-width="1.5"/>')
+    def box(self, x, y, width, height, fill, hatched=False):
+        self.drawing.box(x, y, width, height, fill=fill, stroke="paper", stroke_width=1.5, hatched=hatched)
 
     def cell(self, x, y, index, slot="element"):
-        self.box(x, y, CELL, CELL, COLOURS[index[1]] if slot == "element" else "url(#padding)")
-        if slot == "element":
+        padding = slot != "element"
+        self.box(x, y, CELL, CELL, "padding" if padding else f"series{index[1]}", padding)
+        if not padding:
             _, c, h, w = index
             self.text(x + CELL / 2, y + 16, f"c{c}", 13, INK, "bold", "middle")
             self.text(x + CELL / 2, y + 28, f"{h},{w}", 10, INK, anchor="middle")
 
     def frame(self, x, y, width, height, stroke=2):
-        self.parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
-                          f'stroke="{INK}" stroke-width="{stroke}"/>')
+        self.drawing.box(x, y, width, height, stroke=INK, stroke_width=stroke)
 
     def line(self, path, stroke=1.5, arrow=False, dashed=False):
-        self.parts.append(f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="{stroke}"'
-                          + (' marker-end="url(#arrow)"' if arrow else "")
-                          + (' stroke-dasharray="2 6" stroke-linecap="round"' if dashed else "") + "/>")
+        self.drawing.line(path, INK, stroke, arrow=arrow, dashes="2 6" if dashed else "", round=dashed)
 
     def heading(self, name, words):
         self.text(MARGIN, self.y + 14, name, 16, INK, "bold", mono=True)
         self.text(MARGIN + 10.4 * len(name) + 14, self.y + 14, words, 14, FAINT)
         self.y += 26
 
-    def picture(self):
-        height = self.y + MARGIN - 22
-        arrow = '<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" ' \
-            f'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="{INK}"/></marker>'
-        parts = "\n".join(self.parts)
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{height}" '
-                f'viewBox="0 0 {self.width} {height}">\n'
-                '<defs><pattern id="padding" width="7" height="7" patternUnits="userSpaceOnUse" '
-                'patternTransform="rotate(45)"><rect width="7" height="7" fill="#eef0f2"/>'
-                '<line x1="0" y1="0" x2="0" y2="7" stroke="#c9cfd6" stroke-width="2"/></pattern>'
-                f'{arrow if "#arrow" in parts else ""}</defs>\n'
-                f'<rect width="{self.width}" height="{height}" rx="10" fill="#ffffff"/>\n'
-                + parts + "\n</svg>\n")
+    def svg(self, relayout):
+        return self.drawing.svg(relayout, self.y + MARGIN - 22)
 
 
 def draw_tensor(svg):
@@ -121,7 +104,7 @@ def draw_rows(svg, memory, columns, group=0, gap=0):
 
 
 def one_tensor(relayout):
-    svg = Svg()
+    svg = Picture("One tensor in nchw, nhwc, nChw16c and as an RGBA image")
     draw_tensor(svg)
 
     svg.heading("nchw", "one channel after another; each cell is one element of memory")
@@ -137,7 +120,7 @@ def one_tensor(relayout):
     svg.heading("mace:in_out_channel",
                 f"an image of {image['width']} x {image['height']} texels (framed), each four channels: R, G, B, A")
     draw_rows(svg, cells(relayout, "mace:in_out_channel"), image["width"] * 4, 4, 6)
-    return svg.picture()
+    return svg.svg(relayout)
 
 
 def value(index):
@@ -227,7 +210,7 @@ def draw_memory(svg, relayout, layout, mark, words):
 
 
 def plain_layouts(relayout):
-    svg = Svg(2 * MARGIN + 20 * 44)
+    svg = Picture("One tensor in nchw, nhwc, chwn and nChw8c", 2 * MARGIN + 20 * 44)
     n, c, h, w = ACTIVATIONS
     svg.text(MARGIN, svg.y + 14, f"Activations: {n} x {c} x {h} x {w}", 17, INK, "bold")
     svg.text(MARGIN + 286, svg.y + 14, "batch, channels, height, width; each cell shows its value; paler where n = 1",
@@ -240,7 +223,7 @@ def plain_layouts(relayout):
     draw_memory(svg, relayout, "nhwc", "b", "all channels of a pixel side by side")
     draw_memory(svg, relayout, "chwn", "c", "the images of a batch side by side")
     draw_memory(svg, relayout, "nChw8c", "x", "eight channels of a pixel side by side, then the next eight")
-    return svg.picture()
+    return svg.svg(relayout)
 
 
 def main():

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Draws the pictures of measured speeds from the tables of the pages that were generated from the measurements.
 
-    docs/speed_pictures.py [PAGE.md...]   writes PAGE.svg beside each, docs/performance.md and
-                                          docs/performance-python.md unless others are named
-    docs/speed_pictures.py --check        exit 1 where a picture in docs is not what its page says
+    docs/speed_pictures.py RELAYOUT [PAGE.md...]   writes PAGE.svg beside each, docs/performance.md and
+                                                   docs/performance-python.md unless others are named
+    docs/speed_pictures.py --check RELAYOUT        exit 1 where a picture in docs is not what its page says
+
+RELAYOUT is the path of the relayout command, which writes the drawings down.
 
 A picture has a row for each class of conversions on the fewest threads that were measured, and shows nothing that its
 page does not. All figures are multiples of a copy, on a logarithmic axis. Standard library only.
@@ -12,12 +14,13 @@ import math
 import re
 import sys
 from collections import namedtuple
-from html import escape
 from pathlib import Path
+
+from drawing import Drawing
 
 WIDTH, MARGIN, LABELS, PLOT, COLUMN = 880, 20, 322, 330, 58
 HEAD, LINE, LETTERS, NOTE_LETTERS = 118, 14, 48, 122
-INK, FAINT, GRID = "#1f2328", "#57606a", "#d0d7de"
+INK, FAINT, GRID = "ink", "faint", "grid"
 # Colours that people see apart whose eyes confuse red and green; each has a shape of its own as well.
 OWN, OTHERS = "#0072b2", (("#d55e00", "diamond"), ("#7a3b8f", "square"))
 LEAST, MOST = 0.5, 16
@@ -117,21 +120,14 @@ def cases_of(text, name, of):
     return [{"times a copy": line.split(" | ")[2]} for line in section.splitlines() if line.startswith("| `")]
 
 
-def text_at(x, y, words, size=13, fill=INK, anchor="start", weight="normal"):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}" text-anchor="{anchor}" '
-            f'font-weight="{weight}">{escape(words, quote=False)}</text>')
+def line_at(drawing, x1, y1, x2, y2, stroke, width):
+    drawing.line(f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}", stroke, width)
 
 
-def line_at(x1, y1, x2, y2, stroke, width):
-    return f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{stroke}" stroke-width="{width}" fill="none"/>'
-
-
-def mark(x, y, kind, fill):
-    if kind == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6.5" fill="{fill}" stroke="#ffffff"/>'
-    corners = {"diamond": ((0, -7), (7, 0), (0, 7), (-7, 0)), "square": ((-5, -5), (5, -5), (5, 5), (-5, 5))}[kind]
-    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-    return f'<polygon points="{points}" fill="{fill}" stroke="#ffffff"/>'
+def mark(drawing, x, y, kind, fill):
+    shapes = {"circle": "m-6.5 0a6.5 6.5 0 1 0 13 0a6.5 6.5 0 1 0 -13 0z", "diamond": "m0 -7l7 7l-7 7l-7 -7z",
+              "square": "m-5 -5h10v10h-10z"}
+    drawing.line(f"M{x:.1f} {y:.1f}{shapes[kind]}", "paper", fill=fill)
 
 
 def x_of(ratio):
@@ -155,20 +151,21 @@ def wrapped(words, letters):
     return lines
 
 
-def span_at(left, right, y):
+def span_at(drawing, left, right, y):
     """From the best to the worst conversion."""
-    return (f'<path d="M{left:.1f} {y:.1f}L{right:.1f} {y:.1f}" stroke="{OWN}" stroke-opacity="0.45" stroke-width="5" '
-            'stroke-linecap="round"/>')
+    drawing.line(f"M{left:.1f} {y:.1f}L{right:.1f} {y:.1f}", OWN, 5, round=True, opacity=0.45)
 
 
-def legend(chart, y):
+def legend(drawing, chart, y):
     words = "relayout: mean, and from the best to the worst conversion"
-    out = [span_at(MARGIN + 3, MARGIN + 31, y), mark(MARGIN + 17, y, "circle", OWN), text_at(MARGIN + 42, y + 5, words)]
+    span_at(drawing, MARGIN + 3, MARGIN + 31, y)
+    mark(drawing, MARGIN + 17, y, "circle", OWN)
+    drawing.words(MARGIN + 42, y + 5, words)
     x = MARGIN + 66 + 7 * len(words)
     for (fill, kind), (name, _) in zip(OTHERS, chart.systems):
-        out += [mark(x, y, kind, fill), text_at(x + 13, y + 5, name)]
+        mark(drawing, x, y, kind, fill)
+        drawing.words(x + 13, y + 5, name)
         x += 39 + 7 * len(name)
-    return out
 
 
 def columns(chart):
@@ -183,16 +180,16 @@ def columns(chart):
     return list(zip(edges, heads, colours))
 
 
-def axis(top, bottom):
-    out, at = [], LEAST
+def axis(drawing, top, bottom):
+    at = LEAST
     while at <= MOST:
         x = x_of(at)
-        out.append(line_at(x, top, x, bottom, FAINT if at == 1 else GRID, 2 if at == 1 else 1))
+        line_at(drawing, x, top, x, bottom, FAINT if at == 1 else GRID, 2 if at == 1 else 1)
         words = "1 = a copy" if at == 1 else f"{at:g}" + ("+" if at == MOST else "")
-        out.append(text_at(x, top - 7, words, 12, INK if at == 1 else FAINT, "middle", "bold" if at == 1 else "normal"))
+        drawing.words(x, top - 7, words, 12, INK if at == 1 else FAINT, "middle", at == 1)
         at *= 2
     words = "Less is better. Each line stands for twice the time of the line before."
-    return out + [text_at(LABELS, bottom + 18, words, 12, FAINT)]
+    drawing.words(LABELS, bottom + 18, words, 12, FAINT)
 
 
 def label_lines(row):
@@ -203,57 +200,59 @@ def height_of(row):
     return 32 + LINE * len(label_lines(row))
 
 
-def row_at(chart, row, y):
+def row_at(drawing, chart, row, y):
     """A row whose first line of text has the base line y."""
     many = f"{row.cases} conversion" + ("" if row.cases == 1 else "s")
-    out = [text_at(MARGIN, y, row.name, 13.5, weight="bold"),
-           text_at(LABELS - 14, y, many, 11.5, FAINT, "end")]
-    out += [text_at(MARGIN, y + 2 + LINE * k, line, 11.5, FAINT) for k, line in enumerate(label_lines(row), 1)]
+    drawing.words(MARGIN, y, row.name, 13.5, bold=True)
+    drawing.words(LABELS - 14, y, many, 11.5, FAINT, "end")
+    for k, line in enumerate(label_lines(row), 1):
+        drawing.words(MARGIN, y + 2 + LINE * k, line, 11.5, FAINT)
     middle = y + 5
     own, *rest = row.values
-    out.append(span_at(x_of(row.best), x_of(row.worst), middle))
-    out += [mark(x_of(value), middle, kind, fill) for (fill, kind), value in zip(OTHERS, rest) if value is not None]
-    out.append(mark(x_of(own), middle, "circle", OWN))
+    span_at(drawing, x_of(row.best), x_of(row.worst), middle)
+    for (fill, kind), value in zip(OTHERS, rest):
+        if value is not None:
+            mark(drawing, x_of(value), middle, kind, fill)
+    mark(drawing, x_of(own), middle, "circle", OWN)
     for value, (x, _, fill) in zip(row.values, columns(chart)):
-        out.append(text_at(x, middle + 5, "-" if value is None else short(value), 13, fill, "end", "bold"))
-    return out
+        drawing.words(x, middle + 5, "-" if value is None else short(value), 13, fill, "end", True)
 
 
-def picture(chart):
+def picture(chart, relayout):
     bottom = HEAD + 4 + sum(map(height_of, chart.rows))
     notes = [line for note in chart.notes for line in wrapped(note, NOTE_LETTERS)]
-    height = bottom + 46 + 19 * len(notes)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-           f'viewBox="0 0 {WIDTH} {height}" '
-           'font-family="system-ui,\'Segoe UI\',Helvetica,Arial,\'DejaVu Sans\',sans-serif" role="img">',
-           f"<title>{escape(chart.title)}</title>",
-           f'<rect width="{WIDTH}" height="{height}" rx="10" fill="#ffffff"/>',
-           text_at(MARGIN, 32, chart.title, 18, weight="bold"), text_at(MARGIN, 52, chart.where, 12.5, FAINT)]
-    out += legend(chart, 76) + axis(HEAD, bottom)
-    out += [text_at(x, HEAD - 7, head, 12, fill, "end", "bold") for x, head, fill in columns(chart)]
+    drawing = Drawing(WIDTH, chart.title)
+    drawing.words(MARGIN, 32, chart.title, 18, bold=True)
+    drawing.words(MARGIN, 52, chart.where, 12.5, FAINT)
+    legend(drawing, chart, 76)
+    axis(drawing, HEAD, bottom)
+    for x, head, fill in columns(chart):
+        drawing.words(x, HEAD - 7, head, 12, fill, "end", True)
     y = HEAD + 20
     for row in chart.rows:
-        out += row_at(chart, row, y)
+        row_at(drawing, chart, row, y)
         y += height_of(row)
-    out += [text_at(MARGIN, bottom + 46 + 19 * k, note, 12.5) for k, note in enumerate(notes)]
-    return "\n".join(out) + "\n</svg>\n"
+    for k, note in enumerate(notes):
+        drawing.words(MARGIN, bottom + 46 + 19 * k, note, 12.5)
+    return drawing.svg(relayout, bottom + 46 + 19 * len(notes))
 
 
-def picture_of(text):
-    """The picture that belongs to the text of a generated page."""
-    return picture(python_chart(text) if text.startswith("# Performance from Python") else suite_chart(text))
+def picture_of(text, relayout):
+    """The picture that belongs to the text of a generated page, by the command of that path."""
+    return picture(python_chart(text) if text.startswith("# Performance from Python") else suite_chart(text), relayout)
 
 
 def main():
-    check = sys.argv[1:] == ["--check"]
-    if any(word.startswith("-") for word in sys.argv[1:]) and not check:
+    check = sys.argv[1:2] == ["--check"]
+    words = sys.argv[1 + check:]
+    if not words or any(word.startswith("-") for word in words):
         sys.exit(__doc__)
+    relayout, *named = words
     here = Path(__file__).parent
-    named = [Path(word) for word in sys.argv[1:] if not check]
-    pages = named or [here / "performance.md", here / "performance-python.md"]
+    pages = list(map(Path, named)) or [here / "performance.md", here / "performance-python.md"]
     stale = 0
     for page in pages:
-        drawn = picture_of(page.read_text(encoding="utf-8"))
+        drawn = picture_of(page.read_text(encoding="utf-8"), relayout)
         path = page.with_suffix(".svg")
         if not check:
             path.write_text(drawn, encoding="utf-8")

@@ -121,10 +121,12 @@ show::Shape shape_of(const Json& json, std::size_t number) {
 }  // namespace
 
 show::Drawing drawing_file(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file(path == "-" ? "/dev/stdin" : path);
   if (!file) throw Failure(kIo, Error(ErrorCode::io, "cannot read " + escaped(path, 200), "--drawing"));
   const Json json = Json::parse(file, nullptr, false);
-  if (json.is_discarded()) throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 200) + " is no JSON", path));
+  if (json.is_discarded())
+    throw Failure(kBadData, Error(ErrorCode::corrupt,
+                                  (path == "-" ? "standard input" : escaped(path, 200)) + " is no JSON", path));
   Object object(json, "the whole");
   const double width = object.get<double>("width", 0), height = object.get<double>("height", 0);
   const auto title = object.get<std::string>("title", "");

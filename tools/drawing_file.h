@@ -7,7 +7,7 @@
 
 namespace relayout::tools {
 
-/// Reads a drawing. Failure: io, bad data (which names the shape and the key).
+/// Reads a drawing; "-" is standard input. Failure: io, bad data (which names the shape and the key).
 show::Drawing drawing_file(const std::string& path);
 
 }  // namespace relayout::tools

@@ -277,7 +277,7 @@ Verb add_show(CommandLine& line) {
   command.add_option("--tensor", options->tensor, "Name of the tensor in the file");
   add_raw_options(command, options->raw);
   command.add_option("--drawing", options->drawing,
-                     "Write the shapes that a JSON file lists as SVG (docs/show.md), in place of a layout");
+                     "Write the shapes that a JSON file lists as SVG, in place of a layout; - is standard input");
   command.add_option("-o,--out", options->output,
                      "File to write: .html is a page, .svg a picture, .txt text; - is text on standard output");
   command.add_flag("--open", options->open, "Open the page in the browser; without --out it is a temporary file");

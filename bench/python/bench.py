@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -156,7 +157,11 @@ def main():
         image = Path(options.page).with_suffix(".svg")
         text = page.page(report, image.name)
         _write(options.page, text)
-        _write(image, speed_pictures.picture_of(text))
+        command = options.cpp or shutil.which("relayout")
+        if command is None:
+            print(f"bench.py: {image} is not drawn: --cpp names the command that draws it", file=sys.stderr)
+            return 2
+        _write(image, speed_pictures.picture_of(text, command))
     return 0
 
 

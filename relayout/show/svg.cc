@@ -123,10 +123,10 @@ class Writer {
   /// pictures in the same page.
   void hatch(const Box& box) {
     std::string path;
-    for (double at = 2; at < box.width - 1; at += kHatch) {
-      path += "M" + point(box.x + at) + " " + point(box.y + box.height) + "L" +
-              point(box.x + std::min(at + box.height, box.width)) + " " +
-              point(box.y + std::max(box.height - (box.width - at), 0.0));
+    for (double at = 2 - std::floor(box.height / kHatch) * kHatch; at < box.width - 1; at += kHatch) {
+      const double left = std::max(at, 0.0), right = std::min(at + box.height, box.width);
+      path += "M" + point(box.x + left) + " " + point(box.y + box.height + at - left) + "L" + point(box.x + right) +
+              " " + point(box.y + box.height + at - right);
     }
     body_ += "<path" + attribute("d", path) + attribute("stroke", paper_colour(kRule)) + " fill=\"none\"/>";
   }
