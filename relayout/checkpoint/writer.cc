@@ -25,8 +25,13 @@ struct Shard {
   fs::path path;
   std::vector<std::size_t> tensors;  // by their numbers in the whole
   FileImage image;
-  std::optional<io::NewFile> file;  // none where it has its name already
+  std::optional<io::NewFile> file;  // none where it has its name already, or is closed
+  bool begun = false, has_name = false;
+  std::size_t left = 0;  // tensors that are not written
 };
+
+/// Where there are more files, each is open only while it is written, as a process may have 1,024 open.
+constexpr std::size_t kMostOpen = 64;
 
 struct Place {
   std::size_t shard = 0, in_shard = 0;
@@ -132,7 +137,7 @@ struct CheckpointWriter::Impl {
   std::string index_content;
   std::optional<io::NewFile> giving_names;  // of several files and with a job: has the job's text until commit() ends
   bool goes_on_naming = false;              // an earlier writer of this job had that
-  mutable std::mutex mutex;                 // guards `written`
+  mutable std::mutex mutex;                 // guards `written`, and files where many() closes them
   std::vector<bool> written;
   std::size_t resumed = 0;
 
@@ -140,7 +145,40 @@ struct CheckpointWriter::Impl {
   void refuse_existing() const;
   void open(Shard& shard, bool may_have_name);
   void start(Shard& shard);
+  bool many() const { return shards.size() > kMostOpen; }
+  io::NewFile* file_of(Shard& shard);
+  void close(Shard& shard);
+  void drop();
+  ~Impl() {
+    if (job.empty()) drop();
+  }
 };
+
+/// The open file of a shard; null where it has its name.
+io::NewFile* CheckpointWriter::Impl::file_of(Shard& shard) {
+  if (shard.has_name) return nullptr;
+  if (!many()) return &*shard.file;
+  const std::lock_guard lock(mutex);
+  if (!shard.file) shard.file = io::NewFile::resume(shard.path);
+  return &*shard.file;
+}
+
+/// Of many, a file that nobody writes any more.
+void CheckpointWriter::Impl::close(Shard& shard) {
+  const std::lock_guard lock(mutex);
+  if (many()) shard.file.reset();
+}
+
+/// Removes what a later writer would go on with.
+void CheckpointWriter::Impl::drop() {
+  for (Shard& shard : shards) {
+    if (!shard.begun || shard.has_name) continue;
+    if (shard.file) shard.file->forget();
+    std::error_code ignored;
+    if (many() && !shard.file) fs::remove(io::resumed_path(shard.path), ignored);
+  }
+  if (giving_names) giving_names->forget();
+}
 
 void CheckpointWriter::Impl::plan(const fs::path& path, std::span<const TensorSpec> specs) {
   const KindRow& kind = written_kind(path, options);
@@ -208,14 +246,17 @@ void CheckpointWriter::Impl::start(Shard& shard) {
 /// Opens the file of a shard, with what an earlier writer of the same job left. `may_have_name`: where that was giving
 /// names to its files when it ended, so that a file which exists may be its own.
 void CheckpointWriter::Impl::open(Shard& shard, bool may_have_name) {
-  const auto all_written = [&] {
+  if (may_have_name && is_already(shard.path, shard.image)) {
     for (const std::size_t i : shard.tensors) written[i] = true;
-  };
-  if (may_have_name && is_already(shard.path, shard.image)) return all_written();
+    shard.has_name = true;
+    return;
+  }
+  shard.left = shard.tensors.size();
   struct stat found {};
   const bool exists = ::stat(shard.path.c_str(), &found) == 0;
   if (exists && !S_ISREG(found.st_mode)) io::throw_io("create", shard.path, S_ISDIR(found.st_mode) ? EISDIR : EINVAL);
-  shard.file = job.empty() ? io::NewFile::make(shard.path) : io::NewFile::resume(shard.path);
+  shard.begun = true;
+  shard.file = job.empty() && !many() ? io::NewFile::make(shard.path) : io::NewFile::resume(shard.path);
   const int64_t marks_at = shard.image.size, job_at = marks_at + static_cast<int64_t>(shard.tensors.size());
   const bool goes_on = !job.empty() && shard.file->size() == job_at + static_cast<int64_t>(job.size()) &&
                        has_bytes(*shard.file, job_at, job) &&
@@ -229,7 +270,11 @@ void CheckpointWriter::Impl::open(Shard& shard, bool may_have_name) {
   }
   std::vector<std::byte> marks(shard.tensors.size());
   shard.file->read_at(marks_at, marks);
-  for (std::size_t k = 0; k < marks.size(); ++k) written[shard.tensors[k]] = marks[k] == std::byte{1};
+  for (std::size_t k = 0; k < marks.size(); ++k) {
+    if (marks[k] != std::byte{1}) continue;
+    written[shard.tensors[k]] = true;
+    --shard.left;
+  }
 }
 
 CheckpointWriter CheckpointWriter::create(const fs::path& path, std::span<const TensorSpec> specs,
@@ -249,7 +294,10 @@ CheckpointWriter CheckpointWriter::create(const fs::path& path, std::span<const 
     impl->refuse_existing();
     if (naming) naming->keep();
   }
-  for (Shard& shard : impl->shards) impl->open(shard, impl->goes_on_naming);
+  for (Shard& shard : impl->shards) {
+    impl->open(shard, impl->goes_on_naming);
+    impl->close(shard);
+  }
   if (naming && !impl->goes_on_naming) {
     naming->resize(0);
     write_text(*naming, 0, impl->job);
@@ -294,20 +342,26 @@ void CheckpointWriter::write(std::size_t tensor, int64_t at, std::span<const std
     refuse("bytes " + std::to_string(at) + " to " + std::to_string(at + count) + " of tensor \"" +
                escaped(impl_->names[tensor], 200) + "\", which has " + std::to_string(place.bytes),
            "at", std::to_string(at), std::to_string(place.bytes));
-  const Shard& shard = impl_->shards[place.shard];
-  if (shard.file) shard.file->write_at(place.offset + at, bytes);
-  if (shard.file && shard.image.seen) shard.image.seen(place.in_shard, at, bytes);
+  Shard& shard = impl_->shards[place.shard];
+  const io::NewFile* file = impl_->file_of(shard);
+  if (file == nullptr) return;
+  file->write_at(place.offset + at, bytes);
+  if (shard.image.seen) shard.image.seen(place.in_shard, at, bytes);
 }
 
 void CheckpointWriter::set_written(std::size_t tensor) {
   const Place& place = impl_->places.at(tensor);
-  const Shard& shard = impl_->shards[place.shard];
-  if (shard.file && !impl_->job.empty()) {
+  Shard& shard = impl_->shards[place.shard];
+  if (const io::NewFile* file = impl_->file_of(shard); file != nullptr && !impl_->job.empty()) {
     constexpr std::byte kMark{1};
-    shard.file->write_at(shard.image.size + static_cast<int64_t>(place.in_shard), {&kMark, 1});
+    file->write_at(shard.image.size + static_cast<int64_t>(place.in_shard), {&kMark, 1});
   }
-  const std::lock_guard lock(impl_->mutex);
+  std::unique_lock lock(impl_->mutex);
+  if (!impl_->written[tensor]) --shard.left;
   impl_->written[tensor] = true;
+  const bool complete = shard.left == 0;
+  lock.unlock();
+  if (complete) impl_->close(shard);
 }
 
 void CheckpointWriter::commit(const GoOn& go_on) {
@@ -316,15 +370,20 @@ void CheckpointWriter::commit(const GoOn& go_on) {
       refuse("tensor \"" + escaped(impl_->names[i], 200) + "\" was not written", "tensor",
              escaped(impl_->names[i], 200));
   }
-  for (const Shard& shard : impl_->shards) {
-    if (shard.file && shard.image.finish) shard.image.finish(*shard.file, go_on);
-    if (shard.file) shard.file->sync();
+  for (Shard& shard : impl_->shards) {
+    const io::NewFile* file = impl_->file_of(shard);
+    if (file == nullptr) continue;
+    if (shard.image.finish) shard.image.finish(*file, go_on);
+    file->sync();
+    impl_->close(shard);
   }
   for (Shard& shard : impl_->shards) {
-    if (!shard.file) continue;
-    shard.file->resize(shard.image.size);
-    shard.file->publish(impl_->options.overwrite);
+    io::NewFile* file = impl_->file_of(shard);
+    if (file == nullptr) continue;
+    file->resize(shard.image.size);
+    file->publish(impl_->options.overwrite);
     shard.file.reset();
+    shard.has_name = true;
   }
   if (!impl_->index_path) return;
   io::NewFile index = io::NewFile::make(*impl_->index_path);
@@ -334,11 +393,6 @@ void CheckpointWriter::commit(const GoOn& go_on) {
   impl_->giving_names.reset();
 }
 
-void CheckpointWriter::discard() {
-  for (Shard& shard : impl_->shards) {
-    if (shard.file) shard.file->forget();
-  }
-  if (impl_->giving_names) impl_->giving_names->forget();
-}
+void CheckpointWriter::discard() { impl_->drop(); }
 
 }  // namespace relayout::checkpoint

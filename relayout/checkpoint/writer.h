@@ -5,6 +5,9 @@
 //     for (std::size_t i : out.order()) { out.write(i, 0, bytes_of(i)); out.set_written(i); }
 //     out.commit();
 //
+// Where there are over 64 files, each is open only while it is written; then they have temporary names from the start,
+// which a process that is killed leaves behind (".NAME.relayout-part").
+//
 // With a `job`, a writer that ends early leaves its files beside their paths, and the next one of the same job, the
 // same tensors and the same metadata goes on with them: it asks written() before it makes a tensor's bytes.
 #pragma once
