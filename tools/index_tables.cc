@@ -39,12 +39,16 @@ class IndexArgument {
 
   IndexTable table(const Format& format, int ndims) const {
     const int dim = dim_of(format, ndims);
-    const std::vector<int64_t> list = read(file_);
-    return from_command_line([&] {
+    const std::vector<int64_t> list = read(file_), starts = starts_ ? read(*starts_) : std::vector<int64_t>();
+    try {
       if (longest_) return IndexTable::ragged(dim, list, *longest_);
-      if (starts_) return IndexTable::sparse_rows(dim, read(*starts_), list, *columns_);
+      if (starts_) return IndexTable::sparse_rows(dim, starts, list, *columns_);
       return IndexTable(dim, list, block_.value_or(1));
-    });
+    } catch (const Error& error) {
+      throw Failure(exit_code(error, kUsage),
+                    Error(error.code(), fmt::format("{} {}: {}", flag_, escaped(text_), error.message()), flag_,
+                          error.value(), error.limit()));
+    }
   }
 
  private:

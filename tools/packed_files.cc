@@ -104,7 +104,8 @@ void check_buffer(const RecordConversion& options, const PackedFormat& format, c
 }
 
 /// The file's table of the group of each row, where it is not k / group: weights in the order of activations.
-void take_order(const RecordConversion& options, const TensorFile& file, cpu::PackedTensor& tensor) {
+void take_order(const RecordConversion& options, const TensorFile& file, PackedInput& out) {
+  cpu::PackedTensor& tensor = out.tensor;
   for (const char* name : {"g_idx", "weight_g_idx"}) {
     const std::string called = tensor_name(options, name);
     const auto at = std::ranges::find(file.tensors(), called, &StoredTensor::name);
@@ -119,7 +120,9 @@ void take_order(const RecordConversion& options, const TensorFile& file, cpu::Pa
       groups.push_back(group);
       in_order = in_order && group == static_cast<int64_t>(k) / tensor.group;
     }
-    if (!in_order) tensor.group_of = std::move(groups);
+    if (in_order) continue;
+    tensor.group_of = std::move(groups);
+    out.order_name = called;
   }
 }
 
@@ -270,7 +273,7 @@ PackedInput open_packed(const RecordConversion& options) {
     take_buffer(options, format, format.field(name), file, out);
   for (std::size_t k = 0; k < out.buffers.size(); ++k)
     check_buffer(options, format, out.tensor, file.tensors()[out.stored[k]], out.buffers[k].first);
-  take_order(options, file, out.tensor);
+  take_order(options, file, out);
   check_left_out(options, format, file);
   return out;
 }

@@ -15,6 +15,7 @@ struct PackedInput {
   std::vector<TensorFile> files;
   std::vector<cpu::PackedBuffer> buffers;
   std::vector<std::size_t> stored;  // which tensor of the file each buffer is, where they have tensors of their own
+  std::string order_name{};         // the tensor that tensor.group_of was read from
 };
 
 /// The matrix of the format that --from names, which is given: the file's only tensor where the format has one buffer,

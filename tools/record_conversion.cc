@@ -182,6 +182,21 @@ Json move_fields(const RecordConversion& options) {
   return {{"fields", moved}, {"left_out", left}, {"bytes_written", written}};
 }
 
+namespace {
+
+/// An error about the order of groups, which is bad data of a file's tensor.
+Failure wrong_order(const RecordConversion& options, const PackedInput& input, const Error& error) {
+  constexpr std::string_view kCalled = "dequantize: group_of ";
+  const std::string text = error.message();
+  const std::string what = text.starts_with(kCalled) ? text.substr(kCalled.size()) : text;
+  return {kBadData,
+          Error(error.code(),
+                fmt::format("{}: {} {}", shown_path({.path = options.input}), escaped(input.order_name), what),
+                input.order_name, error.value(), error.limit())};
+}
+
+}  // namespace
+
 Json compute_values(const RecordConversion& options) {
   const PackedInput input = open_packed(options);
   const PackedFormat& format = packed_format(input.tensor.format);
@@ -199,8 +214,13 @@ Json compute_values(const RecordConversion& options) {
   Output writer = from_command_line([&] { return Output::create(options.output, spec, options.force); });
   guard.watch(writer.temporary_path());
   from_command_line([&] {
-    cpu::dequantize(input.tensor, input.buffers, dst, Elements(writer.bytes()), attributes,
-                    {.threads = options.threads});
+    try {
+      cpu::dequantize(input.tensor, input.buffers, dst, Elements(writer.bytes()), attributes,
+                      {.threads = options.threads});
+    } catch (const Error& error) {
+      if (error.field() == "group_of" && !input.order_name.empty()) throw wrong_order(options, input, error);
+      throw;
+    }
   });
   const std::size_t written = writer.bytes().size();
   writer.commit();

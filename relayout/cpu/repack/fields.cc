@@ -16,7 +16,7 @@ bool holds(DType from, DType to) {
 bool small_integer(const ValueField& field) { return is_integer(field.desc.dtype) && bits(field.desc.dtype) <= 8; }
 
 /// A number to all elements of a field, if it holds that.
-bool fill(float number, const ValueField& to, const RunOptions& options) {
+bool fill_with(float number, const ValueField& to, const RunOptions& options) {
   const TensorDesc one(Layout::contiguous({1, 1}), DType::f32), stored(one.layout, to.desc.dtype);
   float back = 0;
   std::byte element[8];
@@ -53,7 +53,7 @@ bool move_integers(const ValueField& from, int added, const Target& to, const Ru
 
 bool move_field(const Target& from, const Target& to, const RunOptions& options) {
   if (!from.field && !to.field) return from.number == to.number;
-  if (!from.field) return fill(from.number - to.number, *to.field, options);
+  if (!from.field) return fill_with(from.number - to.number, *to.field, options);
   if (to.field && !(from.field->desc.layout.dims() == to.field->desc.layout.dims())) return false;
   if (to.field && from.number == to.number && holds(from.field->desc.dtype, to.field->desc.dtype)) {
     reorder(from.field->desc, from.field->buffer, to.field->desc, writable(to.field->buffer), {}, options);
