@@ -16,6 +16,7 @@
 #include "relayout/checkpoint/rules/rules.h"
 #include "relayout/checkpoint/target.h"
 #include "relayout/checkpoint/tensor.h"
+#include "relayout/checkpoint/which.h"
 #include "relayout/checkpoint/whole.h"
 #include "relayout/checkpoint/writer.h"
 #include "relayout/core/banks.h"

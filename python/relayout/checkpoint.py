@@ -29,8 +29,8 @@ from ._progress import Progress, Watcher, shown
 from ._tensor import Tensor as _FileTensor
 from ._transformers import transformers_rules
 
-__all__ = ["Checkpoint", "CheckpointFile", "CheckpointTensor", "Converted", "Difference", "compare", "convert",
-           "open", "save", "transformers_rules"]
+__all__ = ["Checkpoint", "CheckpointFile", "CheckpointTensor", "Converted", "Difference", "Evidence", "Finding",
+           "compare", "convert", "open", "save", "transformers_rules", "which"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -342,6 +342,39 @@ def compare(a: Union[PathLike, Checkpoint], b: Union[PathLike, Checkpoint], rule
         return [Difference(*one) for one in _native.compare_checkpoints(
             _source(a), _source(b), "" if rules is None else os.fspath(rules), _maps(maps), invert, max_memory or 0,
             threads, told)]
+
+
+class Evidence(NamedTuple):
+    """Something that a checkpoint shows of a weight's layout."""
+
+    #: "record", "bias", "shape", "values", "name", or "other" of another checkpoint.
+    kind: str
+    text: str
+    #: Those that it allows; [] where it decides nothing.
+    layouts: List[str]
+
+
+class Finding(NamedTuple):
+    """What a checkpoint shows of a weight's layout, and how sure that is."""
+
+    name: str
+    #: "certain", "probably" or "cannot tell".
+    certainty: str
+    #: The layout, such as "oihw", or those among which nothing decides. Against another checkpoint, orders of dims:
+    #: "acdb" where dim 1 of the other one's tensor is dim 2 here; [] where none makes both equal.
+    layouts: List[str]
+    evidence: List[Evidence]
+
+
+def which(path: Union[PathLike, Checkpoint], against: Optional[Union[PathLike, Checkpoint]] = None, *,
+          progress: Optional[Watcher] = None) -> List[Finding]:
+    """Which layout each weight probably has, with the evidence: what is recorded, the bias of its layer, small and
+    equal extents, neighbours that are alike, and names. With another checkpoint, in which orders of its dims each
+    tensor has the values of one there, which is certain. Nothing acts on it: rules say which layout a tensor has."""
+    with shown(progress) as told:
+        found = _native.which_layouts(_source(path), None if against is None else _source(against), told)
+    return [Finding(name, certainty, layouts, [Evidence(*one) for one in evidence])
+            for name, certainty, layouts, evidence in found]
 
 
 _arguments.present(__name__, __all__)

@@ -12,6 +12,7 @@
 #include "python/src/watch.h"
 #include "relayout/checkpoint/checkpoint.h"
 #include "relayout/checkpoint/convert.h"
+#include "relayout/checkpoint/which.h"
 
 namespace nb = nanobind;
 
@@ -145,6 +146,24 @@ nb::list compare_checkpoints(nb::handle a, nb::handle b, const std::string& rule
   return out;
 }
 
+/// Findings as (name, certainty, layouts, evidence as (kind, text, layouts)).
+nb::list which_layouts(nb::handle path, nb::handle against, nb::handle progress) {
+  const auto open = opener_of(path), other = against.is_none() ? open : opener_of(against);
+  const bool alone = against.is_none();
+  const std::vector<checkpoint::Finding> all = watched(progress, [&](const GoOn& go_on) {
+    return alone ? checkpoint::which(open(), go_on) : checkpoint::which(open(), other(), go_on);
+  });
+  nb::list out;
+  for (const checkpoint::Finding& finding : all) {
+    nb::list evidence;
+    for (const checkpoint::Evidence& one : finding.evidence)
+      evidence.append(nb::make_tuple(one.kind, file_text(one.text), texts_of(one.layouts)));
+    out.append(nb::make_tuple(file_text(finding.name), std::string(checkpoint::name(finding.certainty)),
+                              texts_of(finding.layouts), evidence));
+  }
+  return out;
+}
+
 }  // namespace
 
 void bind_checkpoints(nb::module_& module) {
@@ -176,6 +195,7 @@ void bind_checkpoints(nb::module_& module) {
              nb::arg("maps"), nb::arg("invert"), nb::arg("strict"), nb::arg("record"), nb::arg("dry_run"),
              nb::arg("overwrite"), nb::arg("shard_bytes"), nb::arg("max_memory"), nb::arg("threads"), nb::arg("verify"),
              nb::arg("progress").none());
+  module.def("which_layouts", &which_layouts, nb::arg("path"), nb::arg("against").none(), nb::arg("progress").none());
   module.def("compare_checkpoints", &compare_checkpoints, nb::arg("a"), nb::arg("b"), nb::arg("rules"), nb::arg("maps"),
              nb::arg("invert"), nb::arg("max_memory"), nb::arg("threads"), nb::arg("progress").none());
 }

@@ -180,3 +180,29 @@ def test_converts_by_rules_and_back(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "d.safetensors", progress=stop)
     assert not (tmp_path / "d.safetensors").exists()
+
+
+def test_packed_weights_by_rules(tmp_path):
+    rng = np.random.default_rng(5)
+    words = rng.integers(-2**31, 2**31, (16, 64)).astype("i4")
+    np.savez(tmp_path / "a.npz", **{"l.0.qweight": words, "l.0.qzeros": np.full((2, 8), 0x77777777, "i4"),
+                                    "l.0.scales": np.ones((2, 64), "f2")})
+    done = relayout.checkpoint.convert(tmp_path / "a.npz", tmp_path / "b.safetensors", maps="l.*: gptq -> marlin")
+    assert done.tensors == {"l.0.B": "converted", "l.0.s": "converted"}
+    tensor = relayout.checkpoint.open(tmp_path / "b.safetensors").tensor("l.0.B")
+    assert (tensor.packed, tensor.packed_shape, tensor.from_layout) == ("marlin", (128, 64), "gptq")
+    relayout.checkpoint.convert(tmp_path / "b.safetensors", tmp_path / "c.safetensors", maps="*: marlin -> f32")
+    values = relayout.checkpoint.open(tmp_path / "c.safetensors")["l.0.weight"]
+    codes = np.stack([words.view("u4") >> (4 * i) & 15 for i in range(8)], 1).reshape(128, 64)
+    assert (values == codes.T.astype("f4") - 8).all()
+
+
+def test_which(tmp_path):
+    weight = np.random.default_rng(6).normal(size=(8, 3, 5, 5)).astype("f4")
+    np.savez(tmp_path / "a.npz", **{"conv.weight": weight})
+    np.savez(tmp_path / "b.npz", **{"conv.weight": weight.transpose(0, 2, 3, 1)})
+    found, = relayout.checkpoint.which(tmp_path / "b.npz")
+    assert (found.name, found.certainty, found.layouts) == ("conv.weight", "probably", ["ohwi"])
+    assert found.evidence[0] == ("shape", "kernels of extent 5 may be dims 1 and 2", ["ohwi"])
+    found, = relayout.checkpoint.which(tmp_path / "b.npz", tmp_path / "a.npz")
+    assert (found.certainty, found.layouts) == ("certain", ["adbc"])

@@ -11,7 +11,7 @@ std::vector<Verb> add_checkpoint(CommandLine& line) {
                  "(model.safetensors.index.json), or a folder of one model. Nothing in a file is run.\n"
                  "relayout help checkpoint VERB shows examples.");
   return {add_checkpoint_list(line), add_checkpoint_convert(line), add_checkpoint_compare(line),
-          add_checkpoint_reshard(line)};
+          add_checkpoint_reshard(line), add_checkpoint_which(line)};
 }
 
 checkpoint::Checkpoint open_checkpoint(const std::string& path) {

@@ -12,6 +12,7 @@ Verb add_checkpoint_list(CommandLine& line);
 Verb add_checkpoint_convert(CommandLine& line);
 Verb add_checkpoint_compare(CommandLine& line);
 Verb add_checkpoint_reshard(CommandLine& line);
+Verb add_checkpoint_which(CommandLine& line);
 
 /// The checkpoint of an operand. Failure: bad data, io, unsupported.
 checkpoint::Checkpoint open_checkpoint(const std::string& path);
