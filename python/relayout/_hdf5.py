@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def is_written_as_hdf5(path: Any) -> bool:
 
 def _package(path: Any) -> Any:
     try:
-        import h5py  # type: ignore[import-not-found,import-untyped]  # only who has such files needs it
+        import h5py  # type: ignore[import-not-found]  # only who has such files needs it
     except ImportError:
         raise UnsupportedError(f"{os.fsdecode(path)!r} is an HDF5 file, and the package h5py, which reads and writes "
                                "these, is not installed", "h5py") from None
@@ -71,6 +71,12 @@ def _text(value: Any) -> Optional[str]:
         return None
 
 
+def _texts(pairs: Iterable[Tuple[str, Any]]) -> List[Tuple[str, str]]:
+    """Names and values, those of which are left out that are no texts."""
+    found = [(name, _text(value)) for name, value in pairs]
+    return [(name, text) for name, text in found if text is not None]
+
+
 def _place(dataset: Any) -> Optional[int]:
     """Where the elements lie in the file; None where they are to be read by h5py."""
     if dataset.chunks is not None or dataset.external or getattr(dataset, "is_virtual", False) or dataset.size == 0:
@@ -85,7 +91,7 @@ def _reader(dataset: Any) -> Any:
     return lambda: np.ascontiguousarray(dataset[...]).reshape(-1).view(np.uint8)
 
 
-def _described(name: str, dataset: Any) -> tuple:
+def _described(name: str, dataset: Any) -> Tuple[Any, ...]:
     """What _native.described_checkpoint() is told of a dataset."""
     problem = None
     dtype = dataset.dtype
@@ -113,11 +119,9 @@ def opened(path: PathLike) -> Any:
     except OSError as error:
         raise FileError(f"{os.fsdecode(path)!r}: {error}", "path", os.fsdecode(path)) from None
     datasets = _datasets(file, h5py)
-    recorded = [(name, _text(item.attrs[_RECORD])) for name, item in datasets if _RECORD in item.attrs]
-    metadata = [(key, _text(value)) for key, value in file.attrs.items()]
-    return _native.described_checkpoint(path, [_described(name, item) for name, item in datasets],
-                                        [pair for pair in recorded if pair[1] is not None],
-                                        [pair for pair in metadata if pair[1] is not None])
+    recorded = _texts((name, item.attrs[_RECORD]) for name, item in datasets if _RECORD in item.attrs)
+    return _native.described_checkpoint(path, [_described(name, item) for name, item in datasets], recorded,
+                                        _texts(file.attrs.items()))
 
 
 def check_free(path: PathLike, overwrite: bool) -> None:
