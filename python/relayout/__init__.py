@@ -31,6 +31,7 @@ from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflict
                       default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
 from ._record import Record, RecordField, Repacked, dequantize, repack
+from ._show import Page, show
 from . import _arguments, _signatures  # noqa: F401 - classes get their signatures
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
     "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
-    "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "ParseError", "Record", "RecordField",
+    "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Record", "RecordField",
     "Repacked", "SYSTEMS", "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas",
     "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "convert_into", "copy",
     "default_threads", "dequantize", "empty", "find_swizzle", "gather", "interop", "is_channels_last", "isa", "layout",
     "layout_of", "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "ragged_index",
-    "rearrange", "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "sparse_rows_index", "transpose",
+    "rearrange", "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "show", "sparse_rows_index",
+    "transpose",
 ]
 
 _SUBMODULES = ("checkpoint", "opencl", "testing")

@@ -303,7 +303,7 @@ void bind_layout(nb::module_& module) {
   bind_questions(type);
   bind_protocols(type);
   bind_layout_views(type);
-  bind_show(type);
+  bind_show(module, type);
 
   module.def("layout", &parse_layout, nb::arg("expression"), nb::arg("dims") = nb::none(),
              "The layout that an expression gives to a tensor of these dims: a tag (\"nChw16c\"), strides "

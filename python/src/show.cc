@@ -1,7 +1,13 @@
-// Pictures: what a notebook shows of a layout.
+// Pictures: what a notebook shows of a layout, and pages.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <tuple>
+
+#include "python/src/arrays.h"
 #include "python/src/layout.h"
+#include "relayout/show/html.h"
 #include "relayout/show/memory_drawing.h"
 #include "relayout/show/svg.h"
 
@@ -10,14 +16,39 @@ namespace nb = nanobind;
 namespace relayout::python {
 namespace {
 
+std::string title_of(const PyLayout& layout) {
+  const std::string dims = join(layout.layout.dims(), "x");
+  return layout.spelled().first + "  " + (dims.empty() ? "scalar" : dims);
+}
+
 std::string picture_of(const PyLayout& layout) {
-  std::string dims = join(layout.layout.dims(), "x");
-  const std::string title = layout.spelled().first + "  " + (dims.empty() ? "scalar" : dims);
-  return show::svg(show::memory_drawing(layout.layout, layout.names(), title));
+  return show::svg(show::memory_drawing(layout.layout, layout.names(), title_of(layout)));
+}
+
+/// A layout, the name of its side, its type and its values.
+using ShownSide = std::tuple<PyLayout, std::string, std::string, std::vector<std::string>>;
+
+std::string page_of(const std::vector<ShownSide>& sides, const std::string& title) {
+  show::Scene scene{title, {}};
+  for (const auto& [layout, name, dtype, values] : sides) {
+    show::View view;
+    view.name = name;
+    view.expression = layout.spelled().first;
+    view.layout = layout.layout;
+    view.letters = layout.names();
+    view.dtype = dtype_of(nb::str(dtype.c_str()));
+    view.values = values;
+    scene.views.push_back(std::move(view));
+    if (title.empty()) scene.title += (scene.title.empty() ? "" : " and ") + title_of(layout);
+  }
+  return show::html(scene);
 }
 
 }  // namespace
 
-void bind_show(nb::class_<PyLayout>& type) { type.def("_repr_html_", &picture_of, "Memory in rows, as SVG."); }
+void bind_show(nb::module_& module, nb::class_<PyLayout>& type) {
+  type.def("_repr_html_", &picture_of, "Memory in rows, as SVG.");
+  module.def("_page", &page_of, nb::arg("sides"), nb::arg("title"), "A page of HTML.");
+}
 
 }  // namespace relayout::python

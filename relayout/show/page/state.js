@@ -61,8 +61,12 @@ function writeHash(push) {
   const hash = hashOfState();
   if (hash === location.hash.slice(1)) return;
   const address = `#${hash}`;
-  if (push) history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  try {
+    if (push) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  } catch {
+    // The frame of a notebook has no address of its own; the page goes on without.
+  }
 }
 
 const defaults = { colour: state.colour, label: state.label, order: "", cache: state.cache };

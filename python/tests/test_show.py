@@ -1,0 +1,48 @@
+"""Pages: what relayout.show() puts into them. What a page does is tested in tests/show."""
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+import relayout
+
+
+def data_of(page):
+    text = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page.html, re.DOTALL)[1]
+    return json.loads(text)
+
+
+def test_a_layout():
+    layout = relayout.layout("nChw8c", (2, 17, 5, 4))
+    data = data_of(relayout.show(layout, dtype="f16"))
+    (view,) = data["views"]
+    assert data["title"] == "nChw8c  2x17x5x4"
+    assert (view["dtype"], view["bits"], view["dims"], view["padded"]) == ("f16", 16, [2, 17, 5, 4], [2, 24, 5, 4])
+    assert [[tuple(digit) for digit in digits] for digits in view["digits"]] == [list(d) for d in layout.digits]
+
+
+def test_two_layouts_are_compared():
+    a, b = relayout.layout("nchw", (1, 3, 4, 5)), relayout.layout("nhwc", (1, 3, 4, 5))
+    assert data_of(relayout.show(a, b))["comparison"]["index"] == [0, 0, 0, 1]
+    assert data_of(relayout.show(a, a))["comparison"]["index"] is None
+    with pytest.raises(relayout.InvalidArgumentError, match="must be the same"):
+        relayout.show(a, relayout.layout("ab", (3, 4)))
+
+
+def test_an_array_has_its_values():
+    x = np.arange(6, dtype=np.int16).reshape(2, 3).T
+    (view,) = data_of(relayout.show(x))["views"]
+    assert view["values"] == [str(value) for row in x.tolist() for value in row]
+    assert (view["dtype"], view["dims"]) == ("s16", [3, 2])
+    with pytest.raises(relayout.LimitError, match="16385 elements"):
+        relayout.show(np.zeros(16385))
+
+
+def test_a_notebook_gets_a_frame(tmp_path):
+    page = relayout.show(relayout.layout("ab", (2, 3)), title="<b> & \"c\"")
+    assert page.html.count("<b>") == 0
+    frame = page._repr_html_()
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1]) == page.html
+    page.save(tmp_path / "x.html")
+    assert (tmp_path / "x.html").read_text(encoding="utf-8") == page.html
