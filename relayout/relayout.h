@@ -44,6 +44,7 @@
 #include "relayout/cpu/attribute_values.h"
 #include "relayout/cpu/dequantize.h"
 #include "relayout/cpu/evaluate/value_field.h"
+#include "relayout/cpu/gathered_parts.h"
 #include "relayout/cpu/in_place.h"
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/parts.h"

@@ -11,6 +11,7 @@
 #include "python/src/layout.h"
 #include "python/src/watch.h"
 #include "relayout/cpu/attribute_values.h"
+#include "relayout/cpu/gathered_parts.h"
 #include "relayout/cpu/reorder.h"
 
 namespace nb = nanobind;
@@ -76,8 +77,11 @@ void move_by_index(nb::handle x, nb::handle out, nb::handle table, int dim, int6
   Attributes attributes;
   (scatters ? attributes.dst_index : attributes.src_index).emplace_back(dim, entries_of(table, "table"), block);
   try {
-    const Plan plan = cpu::make_plan(from_desc, to_desc, attributes);
-    run_plan(plan, from, to, threads, dst.bytes());
+    const auto run = [&, from = from, to = to](const Plan& plan) { run_plan(plan, from, to, threads, dst.bytes()); };
+    if (cpu::gathers_in_parts(from_desc, to_desc, attributes))
+      cpu::gather_in_parts(from_desc, to_desc, attributes, run);
+    else
+      run(cpu::make_plan(from_desc, to_desc, attributes));
   } catch (const Error& error) {
     const std::string called = "table";
     const AttributeName names[] = {{"src_index", called}, {"dst_index", called}};

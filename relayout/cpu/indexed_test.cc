@@ -7,6 +7,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/print.h"
+#include "relayout/cpu/gathered_parts.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/nest.h"
@@ -298,6 +299,43 @@ TEST(IndexedReorder, RunsInParts) {
       }));
   EXPECT_EQ(out, expected);
   EXPECT_GT(calls, 5);
+}
+
+// A table of very many entries is gathered a part at a time: rows, columns, blocks of which the last is short, and -1.
+TEST(IndexedReorder, LongTablesGoInParts) {
+  std::mt19937_64 random(5);
+  for (const auto& [rows, cols, dim, block] :
+       {std::tuple{int64_t{50}, int64_t{3}, 0, int64_t{1}}, {2, 40, 1, 1}, {60, 2, 0, 4}}) {
+    const int64_t count = 70000, all = dim == 0 ? rows : cols;
+    std::vector<int64_t> entries(static_cast<std::size_t>(count));
+    for (int64_t& entry : entries) entry = static_cast<int64_t>(random() % static_cast<uint64_t>(all / block + 1)) - 1;
+    const int64_t indices = count * block - (block - 1);
+    const Dims dims = dim == 0 ? Dims{indices, cols} : Dims{rows, indices};
+    const TensorDesc src(Layout::contiguous({rows, cols}), DType::u16), dst(Layout::contiguous(dims), DType::u16);
+    std::vector<uint16_t> in(static_cast<std::size_t>(rows * cols)), out(static_cast<std::size_t>(dims[0] * dims[1]));
+    std::iota(in.begin(), in.end(), uint16_t{1});
+    std::ranges::fill(out, uint16_t{9999});
+    Attributes attributes;
+    attributes.src_index.emplace_back(dim, entries, block);
+    ASSERT_TRUE(gathers_in_parts(src, dst, attributes));
+    reorder(src, in, dst, out, attributes);
+    for (int64_t r = 0; r < dims[0]; ++r) {
+      for (int64_t c = 0; c < dims[1]; ++c) {
+        const int64_t i = dim == 0 ? r : c, entry = entries[static_cast<std::size_t>(i / block)];
+        const int64_t at = entry * block + i % block, from = dim == 0 ? at * cols + c : r * cols + at;
+        const int want = entry < 0 ? 0 : in[static_cast<std::size_t>(from)];
+        ASSERT_EQ(out[static_cast<std::size_t>(r * dims[1] + c)], want) << dim << ": " << r << "," << c;
+      }
+    }
+    entries[69000] = all;
+    attributes.src_index = {IndexTable(dim, entries, block)};
+    try {
+      reorder(src, in, dst, out, attributes);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("entry 69000 of src_index"), std::string::npos) << error.what();
+    }
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "relayout/core/wide.h"
 #include "relayout/cpu/buffers.h"
+#include "relayout/cpu/gathered_parts.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/runners/runner.h"
@@ -176,7 +177,10 @@ bool run_in_parts(const Plan& plan, const ConstElements& src, const Elements& ds
 
 void reorder(const TensorDesc& src_desc, const ConstElements& src, const TensorDesc& dst_desc, const Elements& dst,
              const Attributes& attributes, const RunOptions& options) {
-  run(cached_plan(src_desc, dst_desc, attributes), src, dst, options);
+  if (!gathers_in_parts(src_desc, dst_desc, attributes))
+    return run(cached_plan(src_desc, dst_desc, attributes), src, dst, options);
+  const BothBytes both = checked_buffers(src_desc, src, dst_desc, dst, "reorder");
+  gather_in_parts(src_desc, dst_desc, attributes, [&](const Plan& plan) { run(plan, both.src, both.dst, options); });
 }
 
 }  // namespace relayout::cpu
