@@ -14,6 +14,7 @@
 #include "relayout/show/scene.h"
 #include "relayout/show/svg.h"
 #include "tools/drawing_file.h"
+#include "tools/explain_option.h"
 #include "tools/record_argument.h"
 #include "tools/tensor_input.h"
 
@@ -27,6 +28,7 @@ struct ShowOptions {
   RawOptions raw;
   std::string output = "-";
   bool overwrite = false, open = false;
+  ExplainFlag explain;
 };
 
 /// The most elements whose values are shown: with them a page stays under 1 MB.
@@ -184,6 +186,17 @@ show::Scene scene_of(const ShowOptions& options) {
   return layout_scene(options);
 }
 
+/// Adds the plan that moves the elements of the first side to the second.
+void explain_reorder(const ShowOptions& options, show::Scene& scene) {
+  if (options.explain.empty()) return;
+  if (scene.kind != show::Scene::Kind::sides || scene.views.size() != 2)
+    usage_error("--explain: it says how elements move from one layout to another; give both, by --from and --to",
+                "--explain");
+  const show::View &from = scene.views[0], &to = scene.views[1];
+  const Plan plan = from_command_line([&] { return cpu::make_plan({from.layout, from.dtype}, {to.layout, to.dtype}); });
+  scene.notes.push_back({"Reorder", explained(plan, options.explain)});
+}
+
 /// Starts the program by which the desktop opens files. Failure (io) where there is none.
 void open_in_browser(const std::string& path) {
 #ifdef __APPLE__
@@ -230,7 +243,9 @@ int run_show(const ShowOptions& options, bool json) {
       write_picture(options.output, text, options.overwrite);
     return kOk;
   }
-  const show::Scene scene = scene_of(options);
+  check_explain(options.explain);
+  show::Scene scene = scene_of(options);
+  explain_reorder(options, scene);
   if (json) {
     write_stdout(json_text(Json::parse(from_command_line([&] { return show::scene_json(scene); }))));
     return kOk;
@@ -275,6 +290,9 @@ Verb add_show(CommandLine& line) {
                      "A letter for each dim (before any views), for example nchw; for layouts that name none");
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given or known");
   command.add_option("--tensor", options->tensor, "Name of the tensor in the file");
+  add_explain_option(command, options->explain,
+                     "With two layouts: also how elements are moved from the first to the second; --explain=all shows "
+                     "also the plans that it was chosen from");
   add_raw_options(command, options->raw);
   command.add_option("--drawing", options->drawing,
                      "Write the shapes that a JSON file lists as SVG, in place of a layout; - is standard input");

@@ -61,8 +61,8 @@ def show(what: Any, other: Any = None, *, dtype: Any = "f32", title: str = "") -
     """A page that shows where each element lies, and of two layouts of one tensor where they part.
 
     what, other: layouts, or arrays of up to 16,384 elements, whose values are shown. dtype: the type of the elements of
-    layouts; arrays have their own. Errors: LimitError (more elements, offsets from 2^53 on), InvalidArgumentError (two of
-    different dims), and those of layout_of().
+    layouts; arrays have their own. Errors: LimitError (more elements, offsets from 2^53 on), InvalidArgumentError (two
+    of different dims), and those of layout_of().
 
         relayout.show(relayout.layout("nChw8c", (2, 17, 5, 4))).save("x.html")
     """

@@ -86,6 +86,14 @@ std::string scene_json(const Scene& scene) {
                     "\",\"bytes\":" + std::to_string(scene.bytes) + ",\"views\":[";
   for (std::size_t i = 0; i < scene.views.size(); ++i) out += (i == 0 ? "" : ",") + view_json(scene.views[i]);
   out += "]";
+  if (!scene.notes.empty()) {
+    out += ",\"notes\":[";
+    for (std::size_t i = 0; i < scene.notes.size(); ++i) {
+      out += std::string(i == 0 ? "" : ",") + "{\"title\":" + json_quoted(scene.notes[i].title) +
+             ",\"text\":" + json_quoted(scene.notes[i].text) + "}";
+    }
+    out += "]";
+  }
   if (!fields && scene.views.size() == 2 && scene.views[0].layout.dims() == scene.views[1].layout.dims()) {
     const Comparison found = comparison(scene.views[0], scene.views[1]);
     out += ",\"comparison\":{\"text\":" + json_quoted(found.text) +

@@ -87,6 +87,7 @@ std::string scene_text(const Scene& scene, bool colour) {
     out += labelled("offset", offset_formula(view.layout, view.letters));
     out += memory_text(view.layout, view.letters, {.colour = colour, .label = label_of(view)});
   }
+  for (const Note& note : scene.notes) out += "\n" + note.title + "\n" + note.text + "\n";
   return out;
 }
 

@@ -27,6 +27,11 @@ struct View {
   std::vector<std::string> values = {};
 };
 
+/// Words that stand below the views, in lines of their own: how a plan moves the elements.
+struct Note {
+  std::string title, text;
+};
+
 struct Scene {
   /// How the views belong together: each has a buffer of its own, and two of them are compared; or all are fields of
   /// one buffer.
@@ -36,6 +41,7 @@ struct Scene {
   std::vector<View> views;
   Kind kind = Kind::sides;
   int64_t bytes = 0;  // of the one buffer
+  std::vector<Note> notes = {};
 };
 
 /// The fields of a record as a scene.

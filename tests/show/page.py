@@ -182,6 +182,15 @@ def comparing(page):
     assert "are the same function" in page.browser.find_element(By.CSS_SELECTOR, ".verdict").text
 
 
+def explaining(page):
+    """The plan's words stand in the page as the command prints them."""
+    arguments = ("--from", "nchw", "--to", "nhwc", "--dims", "1,3,4,5", "--explain")
+    page.open(*arguments)
+    words = page.browser.execute_script("return document.querySelector('pre[aria-label=Reorder]').textContent")
+    printed = page.command.run("show", *arguments)
+    equal(printed.split("\nReorder\n")[1].strip(), words.strip(), "the plan")
+
+
 def npy(values):
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}".encode()
     head += b" " * (-(len(head) + 11) % 64) + b"\n"
@@ -247,7 +256,7 @@ def main():
     browser = start()
     try:
         page = Page(browser, command)
-        for part in (pointing, other_memories, address, keys, walking, misses, comparing, hostile, fits, accessible,
+        for part in (pointing, other_memories, address, keys, walking, misses, comparing, explaining, hostile, fits, accessible,
                      quiet):
             part(page)
             print(f"ok {part.__name__}")

@@ -155,7 +155,15 @@ function build() {
   if (scene.views.length > 1) controls.append(fieldLabel);
   const memory = make("div", { class: "memories" }, ...panes.map((pane) => pane.root));
   const columns = make("div", { class: "columns" }, slices.root, memory);
-  document.body.append(make("main", {}, header, controls, legend(), inspector.root, columns, walk.root));
+  const notes = (scene.notes ?? []).map(({ title, text }) =>
+    make(
+      "section",
+      { class: "walk" },
+      make("h2", { text: title }),
+      make("pre", { class: "nest", tabIndex: 0, "aria-label": title, text }),
+    ),
+  );
+  document.body.append(make("main", {}, header, controls, legend(), inspector.root, columns, walk.root, ...notes));
   document.body.classList.add("ready");
 }
 
