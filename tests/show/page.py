@@ -256,8 +256,8 @@ def main():
     browser = start()
     try:
         page = Page(browser, command)
-        for part in (pointing, other_memories, address, keys, walking, misses, comparing, explaining, hostile, fits, accessible,
-                     quiet):
+        for part in (pointing, other_memories, address, keys, walking, misses, comparing, explaining, hostile, fits,
+                     accessible, quiet):
             part(page)
             print(f"ok {part.__name__}")
     finally:
