@@ -63,6 +63,9 @@ std::vector<std::string> notes_of(const Checkpoint& model, const Rules& rules, c
   if (rules.rules.empty()) out.emplace_back("there are no rules");
   if (!rules.rules.empty()) add(unmatched, "copied as it is, as no rule matches");
   add(skipped, "left out");
+  if (conversion.targets.empty())
+    out.push_back(skipped.empty() ? "the checkpoint has no tensors, and neither has the new one"
+                                  : "the rules leave out all tensors, and the new checkpoint has none");
   return out;
 }
 

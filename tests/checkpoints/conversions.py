@@ -219,7 +219,7 @@ def contradictions(folder):
             ('match = "b"\nlayout = "abc -> acb"', 'tensor "b"'),
             ('match = "b"\nsplit = { dim = 0, into = ["x", "y"], sizes = [2, 3] }', "do not add up to extent 6"),
             ('match = "b"\nsplit = { dim = 0, into = ["x", "y", "z", "u"] }', "is not 4 equal parts"),
-            ('match = "b"\nsplit = { dim = 0, into = ["x", "x"] }', 'both become "x"'),
+            ('match = "b"\nsplit = { dim = 0, into = ["x", "x"] }', 'split: two of its parts are called "x"'),
             ('match = "b"\nrename = "a.0.w"', 'both become "a.0.w"'),
             ('match = "a.#.w"\nrename = "a"\nmerge = { dim = 0 }', "cannot follow each other along dim 0"),
             ('match = ["b", "c"]\nrename = "a"\nmerge = { dim = 0 }', 'no tensor matches "c"'),

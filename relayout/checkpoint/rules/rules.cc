@@ -42,6 +42,10 @@ void check_split(const Rule& rule, const Split& split) {
   const auto is_counted = [](const NameTemplate& name) { return name.names(0); };
   if (split.join && (!split.stack || split.into.size() < 2 || !std::ranges::all_of(split.into, is_counted)))
     fail_rule(rule, "split: join goes with stack = true and with several names that have {i}");
+  for (std::size_t k = 1; k < split.into.size(); ++k)
+    for (std::size_t j = 0; j < k; ++j)
+      if (split.into[j].text() == split.into[k].text())
+        fail_rule(rule, "split: two of its parts are called \"" + escaped(split.into[k].text(), 200) + "\"");
   if (!counted && split.into.size() < 2) fail_rule(rule, "split makes two tensors or more");
   if (!counted && !split.sizes.empty() && split.sizes.size() != split.into.size())
     fail_rule(rule, "split: sizes has as many numbers as into has names");

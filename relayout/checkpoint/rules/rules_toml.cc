@@ -19,29 +19,33 @@ namespace {
 /// A table of the file, and where it stands.
 class RuleReader {
  public:
-  RuleReader(const std::string& file, const toml::table& table, std::string where)
-      : file_(file), table_(table), where_(std::move(where)) {}
+  RuleReader(const std::string& file, const toml::table& table, std::string where, std::string part = "")
+      : file_(file), table_(table), where_(std::move(where)), part_(std::move(part)) {}
 
+  /// The line of the key that was asked for last; before that, where the table stands.
+  std::string place() const { return line_ == 0 ? where_ : file_ + ", line " + std::to_string(line_) + part_; }
+  const std::string& file() const { return file_; }
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(ErrorCode::parse, where_ + ": " + why, "rule", where_);
+    throw Error(ErrorCode::parse, place() + ": " + why, "rule", place());
   }
   /// Refuses keys that are not among these.
   void only(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : table_) {
       if (std::ranges::find(keys, key.str()) != keys.end()) continue;
+      line_ = key.source().begin.line;
       std::string known;
       for (const std::string_view each : keys) known += (known.empty() ? "" : ", ") + std::string(each);
       fail("there is no \"" + escaped(key.str(), 60) + "\"; it has " + known);
     }
   }
   std::optional<std::string> text(std::string_view key) const {
-    const toml::node* node = table_.get(key);
+    const toml::node* node = get(key);
     if (!node) return std::nullopt;
     if (const auto* found = node->as_string()) return found->get();
     fail(std::string(key) + " is a text in quotation marks");
   }
   std::vector<std::string> texts(std::string_view key) const {
-    const toml::node* node = table_.get(key);
+    const toml::node* node = get(key);
     if (!node) return {};
     if (node->is_string()) return {*text(key)};
     std::vector<std::string> out;
@@ -55,13 +59,13 @@ class RuleReader {
     fail(std::string(key) + " is a text or a list of texts");
   }
   std::optional<int64_t> number(std::string_view key) const {
-    const toml::node* node = table_.get(key);
+    const toml::node* node = get(key);
     if (!node) return std::nullopt;
     if (const auto* found = node->as_integer()) return found->get();
     fail(std::string(key) + " is a whole number");
   }
   std::vector<int64_t> numbers(std::string_view key) const {
-    const toml::node* node = table_.get(key);
+    const toml::node* node = get(key);
     if (!node) return {};
     const toml::array* list = node->as_array();
     if (!list) fail(std::string(key) + " is a list of whole numbers");
@@ -73,15 +77,16 @@ class RuleReader {
     return out;
   }
   bool flag(std::string_view key) const {
-    const toml::node* node = table_.get(key);
+    const toml::node* node = get(key);
     if (!node) return false;
     if (const auto* found = node->as_boolean()) return found->get();
     fail(std::string(key) + " is true or false");
   }
   std::optional<RuleReader> table(std::string_view key) const {
-    const toml::node* node = table_.get(key);
+    const toml::node* node = get(key);
     if (!node) return std::nullopt;
-    if (const toml::table* found = node->as_table()) return RuleReader(file_, *found, where_ + ", " + std::string(key));
+    if (const toml::table* found = node->as_table())
+      return RuleReader(file_, *found, place() + ", " + std::string(key), ", " + std::string(key));
     fail(std::string(key) + " is a table: { dim = 0, ... }");
   }
   int dim() const {
@@ -100,7 +105,14 @@ class RuleReader {
  private:
   const std::string& file_;
   const toml::table& table_;
-  std::string where_;
+  const toml::node* get(std::string_view key) const {
+    const toml::node* node = table_.get(key);
+    if (node) line_ = node->source().begin.line;
+    return node;
+  }
+
+  std::string where_, part_;
+  mutable toml::source_index line_ = 0;
 };
 
 /// Both sides of "a -> b"; the left one is missing where there is no arrow.
@@ -176,14 +188,22 @@ Rule rule_of(const RuleReader& in) {
 
 /// Reads a rule and gives its errors the place where it stands.
 Rule placed_rule(const RuleReader& in) {
+  Rule out;
+  const auto placed = [&](const Error& error, const std::string& place) {
+    if (error.message().starts_with(in.file() + ", line ")) return error;
+    return Error(error.code(), place + ": " + error.message(), error.field(), error.value(), error.limit());
+  };
   try {
-    Rule out = rule_of(in);
-    check_rule(out);
-    return out;
+    out = rule_of(in);
   } catch (const Error& error) {
-    if (error.message().starts_with(in.where())) throw;
-    throw Error(error.code(), in.where() + ": " + error.message(), error.field(), error.value(), error.limit());
+    throw placed(error, in.place());
   }
+  try {
+    check_rule(out);
+  } catch (const Error& error) {
+    throw placed(error, in.where());
+  }
+  return out;
 }
 
 }  // namespace
