@@ -77,12 +77,13 @@ class MemoryPane {
   measure() {
     const { view, buffer } = this;
     const widths = buffer.members.map((member) => {
-      const letters = this.labelOf(this.lastRecord(member)).length;
+      const valued = state.label === "value" && member.view.values;
+      const letters = valued ? longestValue(member.view) : this.labelOf(this.lastRecord(member)).length;
       return (Math.ceil(LETTER_PIXELS * letters) + 8) / (member.view.bits / buffer.unit);
     });
     this.cell = Math.max(LEAST_CELL, ...widths.map(Math.ceil));
     this.offsetWidth = Math.ceil(LETTER_PIXELS * `${buffer.cells}`.length) + 12;
-    const fit = Math.max(4, Math.floor((this.scroller.clientWidth - this.offsetWidth - 4) / this.cell));
+    const fit = Math.max(2, Math.floor((this.scroller.clientWidth - this.offsetWidth - 4) / this.cell));
     const row = view.swizzle ? (BANKS * BANK_BYTES * 8) / buffer.unit : 0;
     if (view.image) this.columns = view.image.pitch * 4;
     else if (row > 0 && Number.isInteger(row)) this.columns = row;

@@ -67,6 +67,9 @@ function valueText(view, index) {
   return view.values ? view.values[elementNumber(view, index)] : null;
 }
 
+/** The letters of the longest value. */
+const longestValue = onceForEachView((view) => view.values.reduce((most, value) => Math.max(most, value.length), 0));
+
 /** The values that tell frames apart, and their number in row-major order: [] and 0 where there are no frames. */
 function frameOf(view, index) {
   const { around } = framesOf(view);

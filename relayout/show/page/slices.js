@@ -69,8 +69,7 @@ class SlicesPane {
     this.words.textContent = `${this.wordsOf()}; in each cell its ${what}`;
     const empty = elementsOf(view) === 0;
     const last = view.dims.map((extent) => Math.max(0, extent - 1));
-    const longest = Math.max(`${view.span}`.length, view.values ? Math.max(...view.values.map((v) => v.length)) : 0);
-    const letters = empty ? 1 : what === "value" ? longest : Math.max(`${view.span - 1}`.length, this.labelOf(last).length);
+    const letters = empty ? 1 : what === "value" ? longestValue(view) : Math.max(`${view.span - 1}`.length, this.labelOf(last).length);
     this.body.style.setProperty("--cell", `${Math.max(LEAST_CELL, Math.ceil(LETTER_PIXELS * letters) + 8)}px`);
     const end = Math.min(this.slices, this.first + this.count);
     const nodes = [];
