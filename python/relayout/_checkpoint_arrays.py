@@ -33,8 +33,8 @@ def as_framework(framework: str, tensor: "CheckpointTensor", progress: Optional[
     """An array of JAX or MLX, of memory of its own. UnsupportedError."""
     numpy = _module({"jax": "jax.numpy", "mlx": "mlx.core"}[framework])
     held, of_jax, of_mlx = _OF_FRAMEWORKS.get(str(tensor.dtype), (None, None, None))
-    theirs = of_jax if framework == "jax" else of_mlx
-    if held is not None and (theirs is None or not hasattr(numpy, theirs)):
+    theirs = (of_jax if framework == "jax" else of_mlx) or ""
+    if held is not None and not hasattr(numpy, theirs or "no type"):
         raise UnsupportedError(f"{framework} has no type of elements as those of {tensor.name!r}, which are "
                                f"{tensor.dtype}", "dtype", str(tensor.dtype))
     array = tensor.array(progress=progress) if held is None else tensor.as_integers(held, progress)

@@ -45,7 +45,7 @@ def convert_into(x: Any, path: PathLike, at: Sequence[int], src: Optional[Layout
         if os.path.exists(path) and os.path.exists(x) and os.path.samefile(x, path):
             raise InvalidArgumentError(f"{os.fsdecode(x)!r} and {os.fsdecode(path)!r} are one file, and a part is "
                                        "written from another one", "x", os.fsdecode(x))
-        file = File(x, name)
+        file = File(os.fsdecode(x), name)
         tensor = file[name] if name in file.names or len(file) > 1 else next(iter(file.values()))
         if src is None and tensor.layout is not None:
             src, dims = tensor.layout, tensor.dims if dims is None else dims
