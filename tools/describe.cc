@@ -9,6 +9,7 @@
 #include "tools/common.h"
 #include "tools/describe_as.h"
 #include "tools/record_argument.h"
+#include "tools/tabled.h"
 
 namespace relayout::tools {
 namespace {
@@ -17,6 +18,7 @@ struct DescribeOptions {
   std::string layout;
   std::optional<std::string> dtype;
   std::optional<std::string> dims, names, as;
+  std::vector<std::string> tables;
 };
 
 struct InnerBlock {
@@ -238,16 +240,6 @@ std::string dim_table(const Description& about) {
   return out;
 }
 
-/// `text` where no line may be broken inside a `glue`.
-std::string unbroken(std::string text, std::string_view glue) {
-  for (std::size_t at = 0; (at = text.find(glue, at)) != std::string::npos; at += glue.size()) {
-    for (std::size_t i = at; i < at + glue.size(); ++i) {
-      if (text[i] == ' ') text[i] = kNoBreakSpace;
-    }
-  }
-  return text;
-}
-
 std::string predicates_text(const Description& about) {
   const Layout& layout = about.layout();
   const std::pair<bool, std::string_view> facts[] = {{!about.collision, "injective"},
@@ -261,12 +253,6 @@ std::string predicates_text(const Description& about) {
     list += (list.empty() ? "" : ", ") + std::string(fact);
   }
   return yes.empty() ? "not " + no : no.empty() ? yes : yes + "; not " + no;
-}
-
-std::string list_text(const std::vector<std::string>& items) {
-  std::string out;
-  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
-  return out;
 }
 
 /// The places that hold neither an element nor padding; "" where there are none.
@@ -316,7 +302,7 @@ std::string buffer_text(const Description& about) {
                      format.text().substr(0, format.text().find('.')));
 }
 
-std::string description_text(const Description& about) {
+std::string description_text(const Description& about, const TabledLayout& tabled) {
   const Layout& layout = about.layout();
   const TensorDesc& desc = about.desc;
   std::string out = bold(fmt::format("{}  {}  {}", about.format.text(), name(desc.dtype), dims_text(layout.dims()))) +
@@ -338,14 +324,16 @@ std::string description_text(const Description& about) {
     out += labelled("directml", fmt::format("a buffer of {} bytes, a multiple of 4{}", about.directml->bytes,
                                             warning ? "; " + *warning : ""));
   }
+  for (const std::string& table : tabled.texts(about.letters)) out += labelled("table", table);
   out += labelled("is", predicates_text(about));
   if (about.collision) {
     out += labelled("collision", fmt::format("({}) and ({}) share offset {}", join(about.collision->first),
                                              join(about.collision->second), layout.offset(about.collision->first)));
   }
-  if (!about.memory_formats.empty()) out += labelled("formats", list_text(about.memory_formats));
+  if (!about.memory_formats.empty())
+    out += labelled("formats", fmt::format("{}", fmt::join(about.memory_formats, ", ")));
   out += labelled("tag", about.tag.value_or("none"));
-  if (!about.aliases.empty()) out += labelled("aliases", list_text(about.aliases));
+  if (!about.aliases.empty()) out += labelled("aliases", fmt::format("{}", fmt::join(about.aliases, ", ")));
   if (const std::string picture = show::memory_text(layout, about.letters, {.gaps = about.gaps.value_or(1) > 0});
       !picture.empty())
     out += "\n" + picture;
@@ -355,14 +343,26 @@ std::string description_text(const Description& about) {
 
 int run_describe(const DescribeOptions& options, bool json) {
   if (is_record(options.layout)) {
-    const char* flag = options.dtype ? "--dtype" : options.names ? "--names" : options.as ? "--as" : "";
+    const char* flag = options.dtype            ? "--dtype"
+                       : options.names          ? "--names"
+                       : options.as             ? "--as"
+                       : options.tables.empty() ? ""
+                                                : "--table";
     return describe_record(options.layout, options.dims, flag, json);
   }
+  if (options.as && !options.tables.empty()) usage_error("--as: no system has words for tables", "--table");
   const Bound given = bind(options);
   // Before all that describe() looks for, some of which takes long for contrived strides.
   if (options.as) return describe_as(given.desc, given.format.dim_names(given.desc.layout.ndims()), *options.as, json);
   const Description about = describe(given);
-  write_stdout(json ? json_text(description_json(about)) : description_text(about));
+  const TabledLayout tabled(given.format, given.desc.layout, options.tables);
+  if (!json) {
+    write_stdout(description_text(about, tabled));
+    return kOk;
+  }
+  Json out = description_json(about);
+  if (!options.tables.empty()) out["tables"] = tabled.json();
+  write_stdout(json_text(out));
   return kOk;
 }
 
@@ -380,6 +380,7 @@ Verb add_describe(CommandLine& line) {
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
+  add_table_option(command, options->tables);
   command.add_option("--names", options->names,
                      "A letter for each dim (before any views), for example nchw; for layouts that name none");
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given");

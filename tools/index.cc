@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "tools/common.h"
+#include "tools/tabled.h"
 
 namespace relayout::tools {
 namespace {
@@ -10,7 +11,7 @@ struct IndexOptions {
   std::string layout;
   std::optional<std::string> dims;
   std::vector<std::string> offsets;
-  std::vector<std::string> texels;
+  std::vector<std::string> texels, tables;
 };
 
 /// The offset of "x,y,lane".
@@ -46,16 +47,26 @@ int run_index(const IndexOptions& options, bool json) {
   const Format format = layout_argument(options.layout);
   const Dims dims = dims_for(format, options.dims);
   const Layout layout = bind_argument(format, dims);
+  const TabledLayout tabled(format, layout, options.tables);
   std::string text;
   Json list = Json::array();
   for (const int64_t offset : offsets_of(options, format, dims)) {
     Dims index;
     const Slot slot = from_command_line([&] { return layout.inverse(offset, &index); });
     const std::string_view slot_name = kSlotNames[static_cast<int>(slot)];
-    text += slot == Slot::element ? join(index) : std::string(slot_name);
-    text += "\n";
     list.push_back(
         {{"offset", offset}, {"slot", slot_name}, {"index", slot == Slot::gap ? Json(nullptr) : json_of(index)}});
+    if (slot != Slot::element || options.tables.empty()) {
+      text += (slot == Slot::element ? join(index) : std::string(slot_name)) + "\n";
+      continue;
+    }
+    std::string line;
+    list.back()["indices"] = Json::array();
+    for (const Dims& one : tabled.in_front(index)) {
+      line += (line.empty() ? "" : " ") + join(one);
+      list.back()["indices"].push_back(json_of(one));
+    }
+    text += (line.empty() ? "not named" : line) + "\n";
   }
   write_stdout(json ? json_text(list) : text);
   return kOk;
@@ -69,12 +80,15 @@ Verb add_index(CommandLine& line) {
                "  relayout index nChw8c --dims 2,17,5,4 --offset 408              prints 0,16,2,3\n"
                "  relayout index strides:6,1 --dims 2,3 --offset 3 --offset 6\n"
                "  relayout index mace:in_out_channel --dims 2,6,5,3 --texel 5,9,1\n"
+               "  relayout index ab --dims 64,2 --table a=pages.npy,block=16 --offset 41\n"
+               "Through a table all indices are printed that stand at an offset, or that no entry names it.\n"
                "A gap is an offset at which no index lies. Offsets outside the buffer are gaps too.");
   auto options = std::make_shared<IndexOptions>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
   command.add_option("--offset", options->offsets, "Element offset; may be given several times").one_value_each();
+  add_table_option(command, options->tables);
   command.add_option("--texel", options->texels, "Of an image: x,y,lane; may be given several times")
       .one_value_each()
       .excludes("--offset");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "tools/common.h"
+#include "tools/tabled.h"
 
 namespace relayout::tools {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 struct OffsetOptions {
   std::string layout;
   std::optional<std::string> dims;
-  std::vector<std::string> indices;
+  std::vector<std::string> indices, tables;
   bool texel = false;
 };
 
@@ -17,6 +18,7 @@ int run_offset(const OffsetOptions& options, bool json) {
   const Format format = layout_argument(options.layout);
   const Dims dims = dims_for(format, options.dims);
   const Layout layout = bind_argument(format, dims);
+  const TabledLayout tabled(format, layout, options.tables);
   std::optional<ImageExtent> image;
   if (options.texel || format.is_image()) image = from_command_line([&] { return format.image(dims); });
   std::string text;
@@ -28,9 +30,15 @@ int run_offset(const OffsetOptions& options, bool json) {
                               index.size(), layout.ndims(), dims_text(layout.dims())),
                   "--index", escaped(argument), std::to_string(layout.ndims()));
     }
-    const int64_t offset = from_command_line([&] { return layout.offset(index); });
+    const std::optional<Dims> behind = tabled.behind(index);
+    if (!behind) {
+      list.push_back({{"index", json_of(index)}, {"offset", nullptr}, {"slot", "none"}});
+      text += "none\n";
+      continue;
+    }
+    const int64_t offset = from_command_line([&] { return layout.offset(*behind); });
     bool padding = false;
-    for (int d = 0; d < index.size(); ++d) padding |= index[d] >= layout.dim(d);
+    for (int d = 0; d < behind->size(); ++d) padding |= (*behind)[d] >= layout.dim(d);
     list.push_back({{"index", json_of(index)}, {"offset", offset}, {"slot", padding ? "padding" : "element"}});
     if (image) {
       const int64_t x = offset / kTexelLanes % image->pitch, y = offset / kTexelLanes / image->pitch;
@@ -50,7 +58,9 @@ Verb add_offset(CommandLine& line) {
   auto [command, json] = add_verb(line, "offset", "Print the element offset of each index",
                                   "  relayout offset nChw8c --dims 2,17,5,4 --index 0,16,2,3        prints 408\n"
                                   "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0\n"
-                                  "  relayout offset mace:in_out_channel --dims 2,6,5,3 --index 1,5,4,2 --texel");
+                                  "  relayout offset mace:in_out_channel --dims 2,6,5,3 --index 1,5,4,2 --texel\n"
+                                  "  relayout offset ab --dims 64,2 --table a=pages.npy,block=16 --index 20,1\n"
+                                  "Through a table an index may stand nowhere (entry -1): none.");
   auto options = std::make_shared<OffsetOptions>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
   command.add_option("--dims", options->dims,
@@ -60,6 +70,7 @@ Verb add_offset(CommandLine& line) {
                   "Logical index, which may lie in the padding; may be given several times")
       .required()
       .one_value_each();
+  add_table_option(command, options->tables);
   command.add_flag("--texel", options->texel, "Of an image: print x,y,lane of each index in place of its offset");
   return {command, [options, json = json] { return run_offset(*options, *json); }, json};
 }

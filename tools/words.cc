@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "relayout/core/print.h"
+#include "relayout/show/memory_text.h"
 
 namespace relayout::tools {
 
@@ -31,6 +32,15 @@ std::string time_text(double us) {
   const double size = std::abs(us);
   if (size < 1e3) return fmt::format("{:.4g} us", us);
   return size < 1e6 ? fmt::format("{:.4g} ms", us / 1e3) : fmt::format("{:.4g} s", us / 1e6);
+}
+
+std::string unbroken(std::string text, std::string_view glue) {
+  for (std::size_t at = 0; (at = text.find(glue, at)) != std::string::npos; at += glue.size()) {
+    for (std::size_t i = at; i < at + glue.size(); ++i) {
+      if (text[i] == ' ') text[i] = show::kNoBreakSpace;
+    }
+  }
+  return text;
 }
 
 bool colour_allowed(int fd) {

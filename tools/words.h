@@ -19,6 +19,9 @@ std::string size_text(int64_t bytes);
 /// "963.4 ms"; s, ms or us with up to four digits, "-" where it is not finite.
 std::string time_text(double us);
 
+/// `text` where no line may be broken inside a `glue`.
+std::string unbroken(std::string text, std::string_view glue);
+
 /// Whether text for people may be coloured: a terminal, and NO_COLOR is not set.
 bool colour_allowed(int fd);
 /// `text` in bold where standard output may be coloured.
