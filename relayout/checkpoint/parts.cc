@@ -8,10 +8,12 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <vector>
 
 #include "relayout/checkpoint/assembly.h"
+#include "relayout/checkpoint/boxes.h"
 #include "relayout/checkpoint/overflow.h"
 #include "relayout/checkpoint/packed_parts.h"
 #include "relayout/core/error.h"
@@ -67,13 +69,6 @@ Layout from_zero(const Layout& layout, int64_t first) {
   std::vector<Digits> digits;
   for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
   return Layout::from_digits(layout.dims(), digits, layout.offset0() - first);
-}
-
-/// The indices [begin, begin + extents) of every dim.
-Layout boxed(Layout layout, const Dims& begin, const Dims& extents) {
-  for (int d = 0; d < extents.size(); ++d)
-    if (extents[d] != layout.dim(d)) layout = narrow(layout, d, begin[d], extents[d]);
-  return layout;
 }
 
 bool has_blocks(const Layout& layout) {
@@ -263,7 +258,7 @@ class Mover {
   std::span<const std::byte> make(const Target& target, const TensorDesc& dst, const Dims& begin,
                                   std::vector<std::byte>& buffer, std::vector<Contents>& held) {
     const auto bytes = static_cast<std::size_t>(dst.span_bytes());
-    if (target.pieces.size() == 1) {
+    if (target.pieces.size() == 1 && is_one_box(target.pieces[0].src, begin, dst.layout.dims())) {
       const Piece& piece = target.pieces[0];
       const Layout src = boxed(piece.src, begin, dst.layout.dims());
       const Contents& contents = held.emplace_back(contents_of(piece.source));
@@ -306,8 +301,11 @@ class Mover {
       }
       if (!meets) continue;
       const Contents& contents = held.emplace_back(contents_of(piece.source));
-      const Layout src = boxed(piece.src, from, length);
-      reorder(src, target.src_type, contents, {boxed(dst.layout, to, length), dst.dtype}, out);
+      each_box(piece.src, from, length, [&](const Layout& src, const Dims& first) {
+        Dims at = to;
+        for (int d = 0; d < at.size(); ++d) at[d] += first[d] - from[d];
+        reorder(src, target.src_type, contents, {boxed(dst.layout, at, src.dims()), dst.dtype}, out);
+      });
     }
   }
 
@@ -321,7 +319,7 @@ class Mover {
         if (src.dim(d) > 1 && (dim < 0 || src.outer_stride(d) > src.outer_stride(dim))) dim = d;
     }
     if (dim >= 0) {
-      const int64_t block = std::max(src.block(dim), dst.layout.block(dim)), half = src.dim(dim) / 2 / block * block;
+      const int64_t block = std::lcm(src.block(dim), dst.layout.block(dim)), half = src.dim(dim) / 2 / block * block;
       if (half > 0) {
         const int64_t rest = src.dim(dim) - half;
         reorder(narrow(src, dim, 0, half), type, contents, {narrow(dst.layout, dim, 0, half), dst.dtype}, out);

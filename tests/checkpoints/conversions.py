@@ -252,6 +252,21 @@ def merged_into_blocks(folder):
     expect(load(folder / "b.safetensors"), {"w": padded.reshape(2, 8, 5).transpose(0, 2, 1)})
 
 
+def permuted_in_parts(folder):
+    """Permuted dims that are cut into parts where their axes do not end."""
+    x = numpy.arange(6 * 999983, dtype="i4").reshape(-1, 1)
+    save(folder / "a.safetensors", {"a": x, "b": x.reshape(-1, 3), "c": x})
+    (folder / "r.toml").write_text(
+        '[[rule]]\nmatch = "a"\npermute = { dim = 0, view = [-1, 2], order = [1, 0] }\n'
+        '[[rule]]\nmatch = "b"\npermute = { dim = 0, view = [2, -1], order = [1, 0] }\n'
+        '[[rule]]\nmatch = "c"\npermute = { dim = 0, view = [3, -1, 2], order = [2, 0, 1] }\n')
+    run("convert", "a.safetensors", "b.safetensors", "--rules", "r.toml", "--max-memory", "16M", "--verify",
+        folder=folder)
+    c = x.reshape(3, -1, 2).transpose(2, 0, 1).reshape(-1, 1)
+    expect(load(folder / "b.safetensors"), {"a": numpy.concatenate([x[::2], x[1::2]]), "c": c,
+                                            "b": x.reshape(2, -1, 3).transpose(1, 0, 2).reshape(-1, 3)})
+
+
 def ranks(folder):
     """Tensor-parallel ranks merged and cut anew, with q, k and v in one tensor too."""
     rng = random.Random(6)
@@ -337,7 +352,8 @@ def bounded_memory(folder):
 
 
 def main():
-    for test in (bounded_memory, random_rules, equal_dims, contradictions, merged_into_blocks, ranks, killed):
+    for test in (bounded_memory, random_rules, equal_dims, contradictions, merged_into_blocks, permuted_in_parts, ranks,
+                 killed):
         with tempfile.TemporaryDirectory(prefix="relayout-conversions-") as folder:
             test(pathlib.Path(folder))
 
