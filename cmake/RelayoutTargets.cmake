@@ -99,7 +99,6 @@ function(relayout_test_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} relayout_flags relayout_test_flags GTest::gtest_main)
   relayout_precompile(${name} test)
-  relayout_unity(${name})
 endfunction()
 
 # Says which instructions a test's outcome must not depend on: `onednn`, those that oneDNN may use; `isa`, those of this
@@ -120,6 +119,7 @@ function(relayout_tests folder)
   endif()
   cmake_parse_arguments(ARG "" "" "TESTS;LIBS" ${ARGN})
   relayout_test_program(${folder}_test SOURCES ${ARG_TESTS} LIBS relayout::${folder} ${ARG_LIBS})
+  relayout_unity(${folder}_test)
   # Paths of sources may be relative to where the compiler runs (ccache makes them so).
   add_test(NAME ${folder} COMMAND ${folder}_test WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   # Plans are those of every machine of this kind, whatever was measured on this one.

@@ -12,7 +12,7 @@
 #include "python/src/watch.h"
 #include "relayout/checkpoint/checkpoint.h"
 #include "relayout/checkpoint/convert.h"
-#include "relayout/checkpoint/which.h"
+#include "relayout/checkpoint/which/which.h"
 
 namespace nb = nanobind;
 

@@ -14,14 +14,14 @@
 
 #include "relayout/checkpoint/assembly.h"
 #include "relayout/checkpoint/boxes.h"
+#include "relayout/checkpoint/mapped.h"
 #include "relayout/checkpoint/overflow.h"
-#include "relayout/checkpoint/packed_parts.h"
+#include "relayout/checkpoint/packed/parts.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/threads.h"
-#include "relayout/io/pages.h"
 
 namespace relayout::checkpoint {
 namespace {
@@ -75,21 +75,6 @@ bool has_blocks(const Layout& layout) {
   for (int d = 0; d < layout.ndims(); ++d)
     if (layout.swizzled() || layout.block(d) > 1) return true;
   return false;
-}
-
-/// Bytes of a source between the first and the last element of a view.
-std::span<const std::byte> touched(const Layout& src, DType dtype, std::span<const std::byte> all) {
-  if (src.empty()) return {};
-  const auto [low, high] = src.offset_range();
-  const auto first = static_cast<std::size_t>(low * bits(dtype) / 8);
-  const auto last = std::min(static_cast<std::size_t>((high + 1) * bits(dtype) / 8 + 1), all.size());
-  return first < last ? all.subspan(first, last - first) : std::span<const std::byte>();
-}
-
-/// Gives back the pages of these bytes of a source.
-void release(std::span<const std::byte> all, std::span<const std::byte> bytes) {
-  const Dims count{static_cast<int64_t>(bytes.size())};
-  if (!bytes.empty()) io::release_slab({Layout::strided(count, Dims{1}, bytes.data() - all.data()), DType::u8}, all);
 }
 
 /// One part of a target, or of all targets of a group.
@@ -309,29 +294,33 @@ class Mover {
     }
   }
 
-  /// Reorders in steps that touch no more of the source than memory allows, each along the source's outermost dim.
+  /// Reorders in steps that touch no more of the source than memory allows, as far as cutting a dim in two helps.
   void reorder(const Layout& src, DType type, const Contents& contents, const TensorDesc& dst, std::byte* out) {
-    int dim = -1;
     const std::span<const std::byte> bytes = contents.bytes;
-    const auto at = touched(src, type, bytes);
-    if (static_cast<int64_t>(at.size()) > span_bytes_ && !src.swizzled()) {
-      for (int d = 0; d < src.ndims(); ++d)
-        if (src.dim(d) > 1 && (dim < 0 || src.outer_stride(d) > src.outer_stride(dim))) dim = d;
+    const double whole = mapped_bytes(src, type);
+    int dim = -1;
+    int64_t half = 0;
+    if (whole > static_cast<double>(span_bytes_) && !src.swizzled()) {
+      constexpr double kGain = 0.75;  // less is not worth another step
+      double least = kGain * whole;
+      for (int d = 0; d < src.ndims(); ++d) {
+        const int64_t block = std::lcm(src.block(d), dst.layout.block(d)), length = src.dim(d) / 2 / block * block;
+        if (length == 0) continue;
+        const double left = mapped_bytes(narrow(src, d, 0, length), type);
+        if (left < least) least = left, dim = d, half = length;
+      }
     }
     if (dim >= 0) {
-      const int64_t block = std::lcm(src.block(dim), dst.layout.block(dim)), half = src.dim(dim) / 2 / block * block;
-      if (half > 0) {
-        const int64_t rest = src.dim(dim) - half;
-        reorder(narrow(src, dim, 0, half), type, contents, {narrow(dst.layout, dim, 0, half), dst.dtype}, out);
-        reorder(narrow(src, dim, half, rest), type, contents, {narrow(dst.layout, dim, half, rest), dst.dtype}, out);
-        return;
-      }
+      const int64_t rest = src.dim(dim) - half;
+      reorder(narrow(src, dim, 0, half), type, contents, {narrow(dst.layout, dim, 0, half), dst.dtype}, out);
+      reorder(narrow(src, dim, half, rest), type, contents, {narrow(dst.layout, dim, half, rest), dst.dtype}, out);
+      return;
     }
     const TensorDesc from(src, type);
     if (from.span_bytes() > static_cast<int64_t>(bytes.size()))
       throw Error(ErrorCode::corrupt, "convert: a tensor has fewer bytes than its shape says");
     cpu::run(cpu::cached_plan(from, dst), bytes.data(), out, {.threads = 1});
-    if (!contents.owner) release(bytes, at);
+    if (!contents.owner) release(bytes, touched(src, type, bytes));
   }
 
   /// What is compressed in the file is decoded once for all parts.

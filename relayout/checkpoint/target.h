@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "relayout/checkpoint/checkpoint.h"
-#include "relayout/checkpoint/packed_group.h"
+#include "relayout/checkpoint/packed/group.h"
 #include "relayout/checkpoint/piece.h"
 #include "relayout/checkpoint/rules/rules.h"
 #include "relayout/core/layout.h"

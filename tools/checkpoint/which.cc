@@ -1,5 +1,5 @@
 // relayout checkpoint which: which layout each weight probably has, with the evidence.
-#include "relayout/checkpoint/which.h"
+#include "relayout/checkpoint/which/which.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Likeness of neighbours: see which_values.h.
-#include "relayout/checkpoint/which_values.h"
+// Likeness of neighbours: see values.h.
+#include "relayout/checkpoint/which/values.h"
 
 #include <algorithm>
 #include <cmath>

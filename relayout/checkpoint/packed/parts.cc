@@ -1,6 +1,6 @@
-// Parts of packed weights: see packed_parts.h. The fields of both sides are seen as views of the rows of a part, so
+// Parts of packed weights: see parts.h. The fields of both sides are seen as views of the rows of a part, so
 // that it is made as a whole matrix is.
-#include "relayout/checkpoint/packed_parts.h"
+#include "relayout/checkpoint/packed/parts.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "relayout/checkpoint/which.h"
+#include "relayout/checkpoint/which/which.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/reorder.h"

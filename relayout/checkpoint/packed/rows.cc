@@ -1,5 +1,5 @@
-// Rows of packed blocks: see packed_rows.h.
-#include "relayout/checkpoint/packed_rows.h"
+// Rows of packed blocks: see rows.h.
+#include "relayout/checkpoint/packed/rows.h"
 
 #include "relayout/core/print.h"
 

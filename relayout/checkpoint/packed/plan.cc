@@ -1,10 +1,10 @@
-// Rules of packed weights applied to a checkpoint: see packed_plan.h. Start reading at take().
-#include "relayout/checkpoint/packed_plan.h"
+// Rules of packed weights applied to a checkpoint: see plan.h. Start reading at take().
+#include "relayout/checkpoint/packed/plan.h"
 
 #include <algorithm>
 
 #include "relayout/checkpoint/assembly.h"
-#include "relayout/checkpoint/packed_sources.h"
+#include "relayout/checkpoint/packed/sources.h"
 #include "relayout/checkpoint/rules/repacking.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"

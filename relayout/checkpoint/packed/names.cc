@@ -1,9 +1,9 @@
-// Names of packed weights' tensors: see packed_names.h.
-#include "relayout/checkpoint/packed_names.h"
+// Names of packed weights' tensors: see names.h.
+#include "relayout/checkpoint/packed/names.h"
 
 #include <algorithm>
 
-#include "relayout/checkpoint/packed_group.h"
+#include "relayout/checkpoint/packed/group.h"
 #include "relayout/cpu/dequantize.h"
 
 namespace relayout::checkpoint {

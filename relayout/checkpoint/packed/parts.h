@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "relayout/checkpoint/packed_group.h"
+#include "relayout/checkpoint/packed/group.h"
 
 namespace relayout::checkpoint {
 

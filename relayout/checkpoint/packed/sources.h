@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "relayout/checkpoint/packed_group.h"
-#include "relayout/checkpoint/packed_names.h"
+#include "relayout/checkpoint/packed/group.h"
+#include "relayout/checkpoint/packed/names.h"
 
 namespace relayout::checkpoint {
 

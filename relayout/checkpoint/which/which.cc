@@ -1,12 +1,12 @@
 // Which layout a weight probably has: see which.h. Start reading at which() at the end.
-#include "relayout/checkpoint/which.h"
+#include "relayout/checkpoint/which/which.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <optional>
 
-#include "relayout/checkpoint/which_values.h"
+#include "relayout/checkpoint/which/values.h"
 #include "relayout/core/print.h"
 
 namespace relayout::checkpoint {

@@ -1,5 +1,5 @@
-// Tensors of packed matrices: see packed_sources.h.
-#include "relayout/checkpoint/packed_sources.h"
+// Tensors of packed matrices: see sources.h.
+#include "relayout/checkpoint/packed/sources.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "relayout/checkpoint/packed_names.h"
-#include "relayout/checkpoint/packed_sources.h"
+#include "relayout/checkpoint/packed/names.h"
+#include "relayout/checkpoint/packed/sources.h"
 #include "relayout/checkpoint/target.h"
 
 namespace relayout::checkpoint {
