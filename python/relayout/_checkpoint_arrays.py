@@ -51,7 +51,7 @@ def as_framework(framework: str, tensor: "CheckpointTensor", progress: Optional[
     if held is None and str(array.dtype) not in _MLX_TYPES:
         raise UnsupportedError(f"mlx has no type of elements as those of {tensor.name!r}, which are {array.dtype}",
                                "dtype", str(array.dtype))
-    made = numpy.array(np.ascontiguousarray(array))
+    made = numpy.array(np.array(array, order="C"))
     return made if held is None else made.view(getattr(numpy, theirs))
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _native
 from ._dtypes import name_of
-from ._errors import FileError, InvalidArgumentError, UnsupportedError, of_code
+from ._errors import CorruptError, FileError, InvalidArgumentError, UnsupportedError, of_code
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -77,8 +77,11 @@ def _texts(pairs: Iterable[Tuple[str, Any]]) -> List[Tuple[str, str]]:
     return [(name, text) for name, text in found if text is not None]
 
 
-def _place(dataset: Any) -> Optional[int]:
-    """Where the elements lie in the file; None where they are to be read by h5py."""
+def _place(dataset: Any, h5py: Any) -> Optional[int]:
+    """Where the elements lie in the file; None where they are to be read by h5py, which also makes NumPy's types of
+    floats that NumPy has not."""
+    if dataset.id.get_type() != h5py.h5t.py_create(dataset.dtype):
+        return None
     if dataset.chunks is not None or dataset.external or getattr(dataset, "is_virtual", False) or dataset.size == 0:
         return None
     if dataset.file.userblock_size:
@@ -91,7 +94,7 @@ def _reader(dataset: Any) -> Any:
     return lambda: np.ascontiguousarray(dataset[...]).reshape(-1).view(np.uint8)
 
 
-def _described(name: str, dataset: Any) -> Tuple[Any, ...]:
+def _described(name: str, dataset: Any, h5py: Any) -> Tuple[Any, ...]:
     """What _native.described_checkpoint() is told of a dataset."""
     problem = None
     dtype = dataset.dtype
@@ -105,7 +108,7 @@ def _described(name: str, dataset: Any) -> Tuple[Any, ...]:
         known: Optional[str] = name_of(dtype.newbyteorder("="))
     except UnsupportedError:
         known = None
-    place = _place(dataset)
+    place = _place(dataset, h5py)
     return (name, known, dtype.newbyteorder("<").str if known is None else dtype.str, dtype.itemsize * 8,
             dtype.itemsize > 1 and not dtype.isnative, dataset.shape, place,
             None if place is not None else _reader(dataset), None)
@@ -120,7 +123,7 @@ def opened(path: PathLike) -> Any:
         raise FileError(f"{os.fsdecode(path)!r}: {error}", "path", os.fsdecode(path)) from None
     datasets = _datasets(file, h5py)
     recorded = _texts((name, item.attrs[_RECORD]) for name, item in datasets if _RECORD in item.attrs)
-    return _native.described_checkpoint(path, [_described(name, item) for name, item in datasets], recorded,
+    return _native.described_checkpoint(path, [_described(name, item, h5py) for name, item in datasets], recorded,
                                         _texts(file.attrs.items()))
 
 
@@ -132,8 +135,13 @@ def check_free(path: PathLike, overwrite: bool) -> None:
                       number=errno.EEXIST)
 
 
-def intermediate(path: PathLike) -> str:
-    """The .safetensors file that becomes an HDF5 file; it lies beside that one's path until then."""
+def intermediate(path: PathLike, overwrite: bool, shard_bytes: Optional[int]) -> str:
+    """The .safetensors file that becomes an HDF5 file; it lies beside that one's path until then. FileError where a
+    file is there and not to be replaced, UnsupportedError for shards."""
+    check_free(path, overwrite)
+    if shard_bytes:
+        raise UnsupportedError("HDF5 is written to one file; only safetensors has an index of several", "shard_bytes",
+                               str(shard_bytes))
     folder, name = os.path.split(os.fsdecode(path))
     return os.path.join(folder, f".{name}.relayout-h5.safetensors")
 
@@ -162,8 +170,18 @@ def _check(names: List[str], path: str) -> None:
                                            name, inner)
 
 
-def write(source: str, path: PathLike, overwrite: bool) -> None:
-    """The tensors of a .safetensors file as a new HDF5 file, which appears whole or not at all."""
+def _check_written(h5py: Any, written: str, model: Mapping[str, Any], path: str) -> None:
+    """Reads a new file again. CorruptError where a tensor is not what it was made of."""
+    with h5py.File(written, "r") as file:
+        for name, array in model.items():
+            again = file[name][...]
+            if again.dtype != array.dtype or again.shape != array.shape or again.tobytes() != array.tobytes():
+                raise CorruptError(f"verify: tensor {name!r} of {path!r} is not what it was made of", "tensor", name)
+
+
+def write(source: str, path: PathLike, overwrite: bool, verify: bool = False) -> None:
+    """The tensors of a .safetensors file as a new HDF5 file, which appears whole or not at all. verify: it is read
+    again before it appears."""
     from . import checkpoint  # it imports this module
 
     h5py = _package(path)
@@ -173,7 +191,7 @@ def write(source: str, path: PathLike, overwrite: bool) -> None:
     _check(list(tensors), place)
     for name in tensors:
         tensor = model.tensor(name)
-        if tensor.dtype not in _HELD and tensor.type_name != "C64":
+        if tensor.dtype not in _HELD and tensor.type_name != "<c8":
             raise UnsupportedError(f"{place!r}: HDF5 has no type of elements as those of {name!r}, which are "
                                    f"{tensor.dtype}; a rule converts them, {name}: f32", "dtype", str(tensor.dtype))
     temporary = os.path.splitext(source)[0]
@@ -189,6 +207,8 @@ def write(source: str, path: PathLike, overwrite: bool) -> None:
                 file.attrs[key] = value
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
+        if verify:
+            _check_written(h5py, temporary, model, place)
         check_free(path, overwrite)
         os.replace(temporary, path)
     except OSError as error:

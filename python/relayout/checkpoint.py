@@ -241,20 +241,17 @@ def save(path: PathLike, tensors: Mapping[str, Any], *, metadata: Optional[Mappi
     """
     texts = [(key, value) for key, value in (metadata or {}).items()]
     to_hdf5 = _hdf5.is_written_as_hdf5(path)
-    where: Any = path
-    if to_hdf5:
-        _hdf5.check_free(path, overwrite)
-        where = _hdf5.intermediate(path)
+    where: Any = _hdf5.intermediate(path, overwrite, shard_bytes) if to_hdf5 else path
     with shown(progress) as told:
         files = _native.save_checkpoint(where, [saved_tensor(name, value) for name, value in tensors.items()], texts,
                                         overwrite or to_hdf5, shard_bytes or 0, told)
     return _as_hdf5(where, path, overwrite) if to_hdf5 else list(files)
 
 
-def _as_hdf5(made: str, path: PathLike, overwrite: bool) -> List[str]:
+def _as_hdf5(made: str, path: PathLike, overwrite: bool, verify: bool = False) -> List[str]:
     """A .safetensors file becomes an HDF5 file, and goes."""
     try:
-        _hdf5.write(made, path, overwrite)
+        _hdf5.write(made, path, overwrite, verify)
     finally:
         os.unlink(made)
     return [os.fsdecode(path)]
@@ -295,29 +292,23 @@ def convert(src: Union[PathLike, Checkpoint], dst: PathLike, rules: Optional[Pat
     of rules that come with relayout, such as "pytorch-mlx" (docs/checkpoints.md). maps: rules in one line each,
     "*.conv.weight: oihw -> ohwi", which come first. invert: the rules that lead back. strict: tensors without a
     recorded layout, and rules that match nothing, are errors. record: whether the new files record layouts and rules.
-    shard_bytes: the most bytes of tensors in a file. max_memory: bytes, at least 16 MiB. progress: as for
-    relayout.convert(), or True for a bar of tqdm, where that is installed, or a class of such bars. src and dst may be
-    HDF5 files of Keras, where h5py is installed; dst is then first written beside its path as .safetensors, which takes
-    its size once more on the disk.
+    shard_bytes: the most bytes of tensors in a file. max_memory: bytes, at least 16 MiB. verify: what was written is
+    read again and compared, an HDF5 file before it appears. progress: as for relayout.convert(), or True for a bar of
+    tqdm, where that is installed, or a class of such bars. src and dst may be HDF5 files of Keras, where h5py is
+    installed; dst is then first written beside its path as .safetensors, which takes its size once more on the disk.
 
     Nothing is guessed from shapes. All is checked before a byte is written, and the files appear when they are
     complete; what is ended by Ctrl-C or a kill goes on where it stopped when it is called again. Errors: ParseError,
     InvalidArgumentError, UnsupportedError, FileError, CorruptError, LimitError.
     """
     to_hdf5 = _hdf5.is_written_as_hdf5(dst)
-    where: Any = dst
-    if to_hdf5:
-        _hdf5.check_free(dst, overwrite)
-        if shard_bytes:
-            raise UnsupportedError("HDF5 is written to one file; only safetensors has an index of several",
-                                   "shard_bytes", str(shard_bytes))
-        where = _hdf5.intermediate(dst)
+    where: Any = _hdf5.intermediate(dst, overwrite, shard_bytes) if to_hdf5 else dst
     with shown(progress) as told:
         tensors, notes, files, resumed = _native.convert_checkpoint(
             _source(src), where, "" if rules is None else os.fspath(rules), _maps(maps), invert, strict, record,
             dry_run, overwrite or to_hdf5, shard_bytes or 0, max_memory or 0, threads, verify, told)
     if to_hdf5 and not dry_run:
-        files = _as_hdf5(where, dst, overwrite)
+        files = _as_hdf5(where, dst, overwrite, verify)
     return Converted(dict(tensors), notes, files, resumed)
 
 

@@ -1,5 +1,7 @@
 """relayout.checkpoint: arrays of frameworks, saving them, strides that come back, and what shows progress."""
 import os
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -57,6 +59,20 @@ def test_frameworks(tmp_path):
             continue
         assert type(model["a"]).__module__.split(".")[0] in (framework, "jaxlib")
         np.testing.assert_array_equal(np.asarray(model["a"]), np.arange(6, dtype="f4").reshape(2, 3))
+
+
+def test_scalars_for_mlx(tmp_path, monkeypatch):
+    """What MLX's array() is given, where MLX itself need not be installed."""
+    arrays = {"s": np.array(2.5, "f4"), "a": np.arange(6, dtype="f4").reshape(2, 3)}
+    relayout.checkpoint.save(tmp_path / "m.safetensors", arrays)
+    core = types.ModuleType("mlx.core")
+    core.array = lambda given: given
+    monkeypatch.setitem(sys.modules, "mlx", types.ModuleType("mlx"))
+    monkeypatch.setitem(sys.modules, "mlx.core", core)
+    model = relayout.checkpoint.open(tmp_path / "m.safetensors", framework="mlx")
+    for name, array in arrays.items():
+        assert model[name].shape == array.shape and model[name].flags.c_contiguous
+        np.testing.assert_array_equal(model[name], array)
 
 
 def test_strides_of_pytorch_come_back(tmp_path):

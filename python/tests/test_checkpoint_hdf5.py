@@ -83,13 +83,60 @@ def test_what_hdf5_cannot_hold(tmp_path):
 
 
 def test_saves_arrays(tmp_path):
-    arrays = {"a/b": np.arange(6, dtype="f4").reshape(2, 3), "c": np.ones((), "i8")}
+    arrays = {"a/b": np.arange(6, dtype="f4").reshape(2, 3), "c": np.ones((), "i8"),
+              "complex": np.array([1 + 2j, -3], "c8")}
     assert relayout.checkpoint.save(tmp_path / "m.h5", arrays, metadata={"k": "v"}) == [str(tmp_path / "m.h5")]
     model = relayout.checkpoint.open(tmp_path / "m.h5")
     assert sorted(model) == sorted(arrays) and model.metadata["k"] == "v"
     for name, array in arrays.items():
         np.testing.assert_array_equal(model[name], array)
     assert os.listdir(tmp_path) == ["m.h5"]
+    relayout.checkpoint.convert(tmp_path / "m.h5", tmp_path / "n.h5", verify=True)
+    np.testing.assert_array_equal(relayout.checkpoint.open(tmp_path / "n.h5")["complex"], arrays["complex"])
+
+
+def test_has_no_shards(tmp_path):
+    for call in (lambda: relayout.checkpoint.save(tmp_path / "m.h5", {"a": np.ones(10), "b": np.ones(10)},
+                                                  shard_bytes=80),
+                 lambda: relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "m.h5", shard_bytes=80)):
+        with pytest.raises(relayout.UnsupportedError, match="one file") as error:
+            call()
+        assert (error.value.field, error.value.value) == ("shard_bytes", "80")
+    assert os.listdir(tmp_path) == []
+
+
+def test_floats_that_numpy_has_not(tmp_path):
+    bf16 = h5py.h5t.IEEE_F32LE.copy()
+    bf16.set_fields(15, 7, 8, 0, 7)
+    bf16.set_precision(16)
+    bf16.set_size(2)
+    bf16.set_ebias(127)
+    values = np.array([1, 2.5, -3, 2 ** 100], "f4")
+    with h5py.File(tmp_path / "m.h5", "w") as file:
+        made = h5py.h5d.create(file.id, b"w", bf16, h5py.h5s.create_simple(values.shape))
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+        assert made.get_storage_size() == 2 * values.size
+        file["plain"] = values
+    model = relayout.checkpoint.open(tmp_path / "m.h5")
+    assert model["w"].dtype == np.float32
+    for name in ("w", "plain"):
+        np.testing.assert_array_equal(model[name], values)
+
+
+def test_verify_reads_the_new_file(tmp_path, monkeypatch):
+    relayout.checkpoint.save(tmp_path / "a.safetensors", {"w": np.arange(6, dtype="f4"), "v": np.ones(2)})
+    write = h5py.Group.create_dataset
+
+    def wrongly(group, name, data):
+        return write(group, name, data=data + 1 if name == "w" else data)
+
+    monkeypatch.setattr(h5py.Group, "create_dataset", wrongly)
+    with pytest.raises(relayout.CorruptError, match="verify: tensor 'w'"):
+        relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "m.h5", verify=True)
+    assert os.listdir(tmp_path) == ["a.safetensors"]
+    monkeypatch.undo()
+    relayout.checkpoint.convert(tmp_path / "a.safetensors", tmp_path / "m.h5", verify=True)
+    np.testing.assert_array_equal(relayout.checkpoint.open(tmp_path / "m.h5")["w"], np.arange(6))
 
 
 def test_without_h5py(tmp_path, monkeypatch):

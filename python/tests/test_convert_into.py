@@ -1,5 +1,6 @@
 """convert_into(): parts of random tensors in every kind of file, against NumPy's slices."""
 import json
+import os
 import struct
 import zipfile
 
@@ -130,6 +131,33 @@ def test_a_tensor_of_a_sharded_checkpoint(tmp_path):
     relayout.convert_into(np.ones((1, 2), "f4"), tmp_path, (3, 0), dst_name="b")
     assert relayout.load(tmp_path / "two.safetensors")["b"].tolist() == [[0, 0]] * 3 + [[1, 1]]
     assert not relayout.load(tmp_path / "one.safetensors")["a"].any()
+
+
+def test_the_source_is_another_file(tmp_path):
+    w = np.arange(8, dtype="f4").reshape(4, 2)
+    shard, index = tmp_path / "model-00001-of-00002.safetensors", tmp_path / "model.safetensors.index.json"
+    relayout.save(shard, {"w": w})
+    relayout.save(tmp_path / "model-00002-of-00002.safetensors", {"v": w})
+    index.write_text(json.dumps({"weight_map": {"w": shard.name, "v": "model-00002-of-00002.safetensors"}}))
+    np.save(tmp_path / "x.npy", w)
+    os.link(tmp_path / "x.npy", tmp_path / "link.npy")
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    to_index, to_npy = (index, (1, 0), "w"), (tmp_path / "x.npy", (1, 0), None)
+    for x, (path, at, name) in ((shard, to_index), (shard, (tmp_path, (1, 0), "w")),
+                                (relayout.open(shard)["w"], to_index), (relayout.open(shard), to_index),
+                                (relayout.checkpoint.open(index).tensor("w"), to_index),
+                                (tmp_path / "link.npy", to_npy), (mapped[:2], to_npy),
+                                (np.asarray(mapped)[1:].T, to_npy)):
+        with pytest.raises(relayout.InvalidArgumentError, match="are one file"):
+            relayout.convert_into(x, path, at, name="w", dst_name=name or "")
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    # The other shard is another file, and so is a copy in memory.
+    relayout.convert_into(relayout.checkpoint.open(index).tensor("w"), index, (0, 0), dst_name="v")
+    relayout.convert_into(shard, index, (0, 0), name="w", dst_name="v")
+    relayout.convert_into(-np.array(mapped[:2]), tmp_path / "x.npy", (1, 0))
+    assert relayout.load(tmp_path / "model-00002-of-00002.safetensors")["v"].tolist() == w.tolist()
+    assert np.load(tmp_path / "x.npy").tolist() == [[0, 1], [0, -1], [-2, -3], [6, 7]]
 
 
 def test_what_ends_it(tmp_path):
