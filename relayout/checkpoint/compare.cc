@@ -34,7 +34,7 @@ void add_differences(Comparison& to, int64_t first, std::span<const std::byte> o
     const bool same_bits = by_bits && std::memcmp(ours.data() + 8 * i, theirs.data() + 8 * i, 8) == 0;
     if (by_bits ? same_bits : equal_values(a[i], b[i])) continue;
     const int64_t at = first + static_cast<int64_t>(i);
-    if (to.first < 0 || at < to.first) to.first = at;
+    if (to.first < 0) to.first = at;
     ++to.differ;
     if (std::isfinite(a[i]) && std::isfinite(b[i])) to.most = std::max(to.most, std::fabs(a[i] - b[i]));
   }
@@ -93,8 +93,14 @@ std::vector<Comparison> compare(const Checkpoint& model, const Conversion& conve
         const std::span<const std::byte> theirs = contents[t].bytes.subspan(static_cast<std::size_t>(at), bytes.size());
         if (std::memcmp(bytes.data(), theirs.data(), bytes.size()) == 0) return;
         const DType dtype = conversion.targets[t].memory.dtype;
+        Comparison part;
+        add_differences(part, at * 8 / bits(dtype), bytes, theirs, dtype);
+        if (part.differ == 0) return;
         const std::lock_guard lock(mutex);
-        add_differences(out[t], at * 8 / bits(dtype), bytes, theirs, dtype);
+        Comparison& all = out[t];
+        all.differ += part.differ;
+        all.most = std::max(all.most, part.most);
+        all.first = all.first < 0 ? part.first : std::min(all.first, part.first);
       },
       [](std::size_t) {});
   for (const std::size_t t : wanted)

@@ -54,6 +54,7 @@ class Planner {
     std::ranges::stable_sort(out_.targets, {}, [](const Target& t) { return first_source(t); });
     check_names(model_, out_.targets);
     record_rules();
+    out_.rules = rules_.toml();
     return std::move(out_);
   }
 

@@ -28,8 +28,7 @@ std::string job_of(const Checkpoint& model, const Conversion& conversion) {
     out += std::filesystem::absolute(file.path).native() + " " + std::to_string(file.byte_size) + " " +
            std::to_string(time.time_since_epoch().count()) + "\n";
   }
-  for (const MetadataEntry& entry : conversion.metadata)
-    if (entry.key == kRulesKey && entry.value.type() == ValueType::text) out += entry.value.text();
+  out += conversion.rules;
   constexpr std::size_t kMost = 60 << 10;
   if (out.size() > kMost) out = out.substr(0, kMost) + std::to_string(std::hash<std::string>()(out));
   return out;
@@ -151,8 +150,9 @@ Converted convert(const Checkpoint& model, const Conversion& conversion, const s
   check_folder(path);
   PartOptions parts = part_options(options);
   const std::vector<TensorSpec> specs = specs_of(conversion);
-  CheckpointWriter out = CheckpointWriter::create(path, specs, write_options(model, conversion, path, options));
-  const auto old_index = other_index(path, out.paths(), options.overwrite);
+  const WriteOptions write = write_options(model, conversion, path, options);
+  const auto old_index = other_index(path, CheckpointWriter::paths_of(path, specs, write), options.overwrite);
+  CheckpointWriter out = CheckpointWriter::create(path, specs, write);
   Converted done{.paths = out.paths(), .resumed = out.resumed()};
   std::vector<std::size_t> wanted;
   for (const std::size_t t : out.order())
@@ -189,7 +189,10 @@ std::vector<std::string> check_convert(const Checkpoint& model, const Conversion
                                        const std::filesystem::path& path, const ConvertOptions& options) {
   check_folder(path);
   (void)part_options(options);
-  CheckpointWriter::check(path, specs_of(conversion), write_options(model, conversion, path, options));
+  const std::vector<TensorSpec> specs = specs_of(conversion);
+  const WriteOptions write = write_options(model, conversion, path, options);
+  (void)other_index(path, CheckpointWriter::paths_of(path, specs, write), options.overwrite);
+  CheckpointWriter::check(path, specs, write);
   const auto kind = kind_of_path(path);
   return kind ? lost_in(*kind, conversion) : std::vector<std::string>();
 }

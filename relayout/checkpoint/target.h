@@ -44,6 +44,7 @@ struct Conversion {
   std::vector<std::size_t> skipped;  // tensors that have no target
   std::vector<std::size_t> idle;     // rules that matched nothing
   std::vector<MetadataEntry> metadata;
+  std::string rules;  // all of them as a file of TOML, whatever is recorded
   /// Rules that change names or orders and that the file says were applied, so that what they match is left as it is.
   std::vector<std::size_t> applied_before;
   /// How many targets are in a state.

@@ -70,7 +70,7 @@ Found found_in_checkpoint(const fs::path& path, const std::string& name) {
   if (!tensor.mapped)
     refuse_write(ErrorCode::unsupported,
                  "tensor \"" + escaped(tensor.name, 200) + "\" of " + quoted(file.path) +
-                     " is compressed, so that its elements are at no place of the file",
+                     " is compressed or big-endian, so that its elements are not written where they lie",
                  "tensor", escaped(tensor.name, 200));
   if (!tensor.notes.packed.empty())
     refuse_write(ErrorCode::unsupported,
@@ -154,6 +154,18 @@ TensorDesc desc_of(const Found& found, const Format& format, const WholeOptions&
                      " takes " + std::to_string(need),
                  "bytes", std::to_string(tensor.byte_size), std::to_string(need));
   return out;
+}
+
+/// Holes of a file take space once they are written, and without space a write to a mapping would be a signal. Bytes
+/// that are there stay as they are; where the file system cannot reserve, nothing is done.
+void reserve_holes(const TensorDesc& place, int file, int64_t offset, const std::filesystem::path& path) {
+  const auto [low, high] = place.layout.offset_range();
+  const int64_t first = low * bits(place.dtype) / 8, last = ((high + 1) * bits(place.dtype) + 7) / 8;
+  int failed;
+  do {
+    failed = ::fallocate(file, FALLOC_FL_KEEP_SIZE, offset + first, last - first) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  if (failed != 0 && failed != EOPNOTSUPP && failed != ENOSYS) io::throw_io("write", path, failed);
 }
 
 }  // namespace
@@ -281,9 +293,7 @@ void WholeTensor::write(const cpu::SlabSource& part, const Dims& begin, const Wh
   if (pages == MAP_FAILED) io::throw_io("map for writing", impl_->found.path, errno);
   const Pages mapped(pages, static_cast<std::size_t>(ahead + need));
   const std::span<std::byte> bytes = mapped.bytes().subspan(static_cast<std::size_t>(ahead));
-  // Holes of the file take space once they are written, and without space a write to a mapping would be a signal.
-  const int failed = ::posix_fallocate(impl_->file.get(), impl_->found.offset, std::max<int64_t>(need, 1));
-  if (failed == ENOSPC || failed == EIO) io::throw_io("write", impl_->found.path, failed);
+  reserve_holes(place, impl_->file.get(), impl_->found.offset, impl_->found.path);
   const cpu::SlabDestination to{.desc = place, .bytes = bytes, .mapped = true, .gates = {}};
   const bool all =
       cpu::reorder_slabs(cpu::slab_grid(part, to, std::nullopt), part, to, attributes, {.threads = options.threads},

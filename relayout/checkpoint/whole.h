@@ -39,7 +39,8 @@ struct WholeOptions {
 
 struct WholeWrite {
   Attributes attributes{};  // `padding` is always kept
-  /// Whether values may be rounded; otherwise the file's type must hold every value of the part's.
+  /// Whether values may be rounded; otherwise the file's type must hold every value of the part's. Whoever gives
+  /// attributes that change values, such as scales, has asked for it.
   bool may_round = false;
   int threads = 0;
   GoOn go_on{};

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "relayout/checkpoint/file_text.h"
 #include "relayout/checkpoint/formats/formats.h"
 #include "relayout/checkpoint/shards.h"
 #include "relayout/io/text_file.h"
@@ -95,23 +96,6 @@ std::string job_text(const std::string& job) {
   return io::read_text("/proc/sys/kernel/random/boot_id", 1 << 10).value_or("no boot id") + job;
 }
 
-/// Whether a file has these bytes at an offset.
-bool has_bytes(const io::NewFile& file, int64_t offset, std::string_view bytes) {
-  std::vector<std::byte> have(std::min<std::size_t>(bytes.size(), 1 << 20));
-  while (!bytes.empty()) {
-    const auto part = std::span(have).first(std::min(have.size(), bytes.size()));
-    if (file.read_at(offset, part) != part.size()) return false;
-    if (!std::ranges::equal(part, std::as_bytes(std::span(bytes.substr(0, part.size()))))) return false;
-    offset += static_cast<int64_t>(part.size());
-    bytes.remove_prefix(part.size());
-  }
-  return true;
-}
-
-void write_text(const io::NewFile& file, int64_t offset, std::string_view text) {
-  file.write_at(offset, std::as_bytes(std::span(text)));
-}
-
 /// Whether the file of a name has the size and the texts of this image.
 bool is_already(const fs::path& path, const FileImage& image) {
   std::error_code none;
@@ -142,6 +126,7 @@ struct CheckpointWriter::Impl {
   std::size_t resumed = 0;
 
   void plan(const fs::path& path, std::span<const TensorSpec> specs);
+  std::vector<fs::path> paths() const;
   void refuse_existing() const;
   void open(Shard& shard, bool may_have_name);
   void start(Shard& shard);
@@ -225,6 +210,13 @@ void CheckpointWriter::Impl::plan(const fs::path& path, std::span<const TensorSp
   index_content = index_text(index_of, total);
 }
 
+std::vector<fs::path> CheckpointWriter::Impl::paths() const {
+  std::vector<fs::path> out;
+  for (const Shard& shard : shards) out.push_back(shard.path);
+  if (index_path) out.push_back(*index_path);
+  return out;
+}
+
 void CheckpointWriter::Impl::refuse_existing() const {
   std::error_code none;
   for (const Shard& shard : shards) {
@@ -306,6 +298,14 @@ CheckpointWriter CheckpointWriter::create(const fs::path& path, std::span<const 
   return CheckpointWriter(std::move(impl));
 }
 
+std::vector<fs::path> CheckpointWriter::paths_of(const fs::path& path, std::span<const TensorSpec> specs,
+                                                 const WriteOptions& options) {
+  Impl impl;
+  impl.options = options;
+  impl.plan(path, specs);
+  return impl.paths();
+}
+
 void CheckpointWriter::check(const fs::path& path, std::span<const TensorSpec> specs, const WriteOptions& options) {
   Impl impl;
   impl.options = options;
@@ -318,12 +318,7 @@ CheckpointWriter::CheckpointWriter(CheckpointWriter&&) noexcept = default;
 CheckpointWriter& CheckpointWriter::operator=(CheckpointWriter&&) noexcept = default;
 CheckpointWriter::~CheckpointWriter() = default;
 
-std::vector<fs::path> CheckpointWriter::paths() const {
-  std::vector<fs::path> out;
-  for (const Shard& shard : impl_->shards) out.push_back(shard.path);
-  if (impl_->index_path) out.push_back(*impl_->index_path);
-  return out;
-}
+std::vector<fs::path> CheckpointWriter::paths() const { return impl_->paths(); }
 std::span<const std::size_t> CheckpointWriter::order() const { return impl_->order; }
 int64_t CheckpointWriter::byte_size(std::size_t tensor) const { return impl_->places.at(tensor).bytes; }
 std::size_t CheckpointWriter::file_of(std::size_t tensor) const { return impl_->places.at(tensor).shard; }

@@ -52,6 +52,10 @@ class CheckpointWriter {
   static CheckpointWriter create(const std::filesystem::path& path, std::span<const TensorSpec> specs,
                                  const WriteOptions& options = {});
 
+  /// The files that commit() would make, in their order, the index last. Errors: those of create() but io.
+  static std::vector<std::filesystem::path> paths_of(const std::filesystem::path& path,
+                                                     std::span<const TensorSpec> specs,
+                                                     const WriteOptions& options = {});
   /// Whether create() would have files to write; nothing is made. Errors: those of create().
   static void check(const std::filesystem::path& path, std::span<const TensorSpec> specs,
                     const WriteOptions& options = {});

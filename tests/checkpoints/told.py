@@ -100,6 +100,17 @@ def files_that_are_left(folder):
     assert not any("are left" in note for note in notes), notes
 
 
+def an_index_in_the_way(folder):
+    """An index of another checkpoint is found before a byte is written, and nothing is left."""
+    numpy.savez(folder / "in.npz", w=numpy.ones((4, 4), "f4"))
+    (folder / "out.safetensors.index.json").write_text("{}")
+    before = sorted(path.name for path in folder.iterdir())
+    words = ("convert", folder / "in.npz", folder / "out.safetensors")
+    said = [run(*words, *more, code=None) for more in ((), ("--dry-run",))]
+    assert "leads to other files" in said[0] and said[0] == said[1], said
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
 def digests(folder):
     arrays = {"a": numpy.arange(35, dtype="f4").reshape(5, 7), "e": numpy.zeros((0, 3), "f8"),
               "f": numpy.asfortranarray(numpy.arange(12, dtype="i2").reshape(3, 4)), "c": numpy.ones(3, "c8")}
@@ -115,8 +126,8 @@ def digests(folder):
 
 def main():
     os.environ.pop("RELAYOUT_ISA", None)
-    for test in (values_that_types_cannot_hold, what_kinds_of_files_keep, dry_runs_ask_the_writer, files_that_are_left,
-                 digests):
+    for test in (values_that_types_cannot_hold, what_kinds_of_files_keep, dry_runs_ask_the_writer, an_index_in_the_way,
+                 files_that_are_left, digests):
         with tempfile.TemporaryDirectory() as folder:
             test(pathlib.Path(folder))
         print(test.__name__.replace("_", " "))

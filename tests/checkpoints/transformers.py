@@ -237,6 +237,8 @@ def refusals(folder):
             (converter(["a"], ["b"], op("PermuteForRope")), "the number of heads"),
             (converter(["a"], ["b"], op("Transpose", dim0=1, dim1=2, check_dims=True)),
              "depends on the model's shapes"),
+            (converter(["a"], ["b"], op("Transpose", dim0=0, dim1=1, rank=1)), "rank 1; it is 2 to 12"),
+            (converter(["a"], ["b"], op("Transpose", dim0=0, dim1=1, rank=2000000000)), "it is 2 to 12"),
             (converter(["a"], ["b.*"], op("Chunk", dim=0, num_shards_attribute="n")), "num_shards_attribute"),
             (converter(["a"], ["q", "k"], op("Chunk"), op("PermuteForRope", permute_layer_names=["q"])),
              "permute_layer_names"),
@@ -248,6 +250,10 @@ def refusals(folder):
         (folder / "t.json").write_text(json.dumps({"weight_mapping": [entry]}))
         text = run("a.safetensors", "x.safetensors", "--rules", "t.json", folder=folder, code=5)
         assert "t.json, entry 1" in text and said in text, (entry, text)
+    for sizes in ([-1, 3], [1.5, 0.5]):
+        entry = converter(["a"], ["b", "c"], op("Split", dim=0, sizes=sizes))
+        (folder / "t.json").write_text(json.dumps({"weight_mapping": [entry]}))
+        assert "no whole number" in run("a.safetensors", "x.safetensors", "--rules", "t.json", folder=folder, code=2)
     (folder / "t.json").write_text("{}")
     assert "weight_mapping" in run("a.safetensors", "x.safetensors", "--rules", "t.json", folder=folder, code=2)
     (folder / "t.json").write_text("{")

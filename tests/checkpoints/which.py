@@ -20,7 +20,7 @@ except ImportError:
     sys.exit(77)
 
 RELAYOUT = sys.argv[1]
-TYPES = {"f4": "F32", "f2": "F16", "i4": "I32"}
+TYPES = {"f4": "F32", "f2": "F16", "i4": "I32", "u1": "U8"}
 
 
 def save(path, tensors):
@@ -187,8 +187,20 @@ def recorded(folder):
     assert evidence(finding, "record")["text"] == "acdb of 8x3x3x3, from abcd", finding
 
 
+def whole_numbers(folder):
+    """Values that are rounded to whole numbers are not the same weights; whole numbers of another type are."""
+    rng = numpy.random.default_rng(8)
+    near = rng.uniform(-0.4, 0.4, (2, 3, 4, 5)).astype("f4")
+    save(folder / "a.safetensors", {"w": near, "v": numpy.arange(24, dtype="f4").reshape(2, 3, 4)})
+    save(folder / "b.safetensors", {"w": numpy.zeros((2, 3, 4, 5), "u1"),
+                                    "v": numpy.arange(24, dtype="u1").reshape(2, 3, 4).transpose(2, 0, 1)})
+    found = which(folder, "a.safetensors", "--against", "b.safetensors")
+    assert "in no order" in evidence(found["w"], "other")["text"], found
+    assert found["v"]["certainty"] == "certain" and found["v"]["layouts"], found
+
+
 def main():
-    for test in (shapes_and_names, values_tell, against, against_known, recorded):
+    for test in (shapes_and_names, values_tell, against, against_known, recorded, whole_numbers):
         with tempfile.TemporaryDirectory(prefix="relayout-which-") as folder:
             test(pathlib.Path(folder))
         print(test.__name__, "passed")

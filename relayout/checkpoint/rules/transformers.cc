@@ -71,6 +71,9 @@ std::vector<Transform> read_transforms(std::string_view text, const std::string&
     } else if (event.keys.size() == 2) {
       out.back().fields.emplace_back(key, value);
     } else if (!out.back().operations.empty() && key == "sizes") {
+      if (event.kind != JsonEvent::Kind::number)
+        throw Error(ErrorCode::parse, out.back().where + ": \"sizes\" has something that is no whole number from 0 on",
+                    "sizes", escaped(value, 60));
       out.back().operations.back().sizes.push_back(static_cast<int64_t>(event.number));
     } else if (!out.back().operations.empty()) {
       out.back().operations.back().fields.emplace_back(key, value);
@@ -228,7 +231,10 @@ class Translator {
     const int first = number(operation, "dim0", 0), second = number(operation, "dim1", 1);
     if (first < 0 || second < 0 || first >= kMaxDims || second >= kMaxDims)
       refuse_transform(it_, "Transpose with a dim that is counted from the end");
-    const int rank = number(operation, "rank", std::max(first, second) + 1);
+    const int least = std::max(first, second) + 1, rank = number(operation, "rank", least);
+    if (rank < least || rank > kMaxDims)
+      refuse_transform(it_, "Transpose with rank " + std::to_string(rank) + "; it is " + std::to_string(least) +
+                                " to " + std::to_string(kMaxDims));
     std::string from, to;
     for (int d = 0; d < rank; ++d) from += static_cast<char>('a' + d);
     to = from;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "relayout/checkpoint/values_held.h"
 #include "relayout/checkpoint/which/which.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
@@ -59,7 +60,11 @@ bool same_values(const Side& a, const Side& b, DType dtype) {
 std::vector<std::vector<int>> equal_orders(const Side& a, const Side& b) {
   std::vector<int> order(static_cast<std::size_t>(a.layout.ndims()));
   std::iota(order.begin(), order.end(), 0);
-  const DType dtype = bits(a.dtype) < bits(b.dtype) ? a.dtype : b.dtype;
+  // Values that were rounded to a smaller floating type are still the same weights; to whole numbers they are not.
+  const bool rounded = is_floating(a.dtype) && is_floating(b.dtype);
+  if (!rounded && !holds_all(a.dtype, b.dtype) && !holds_all(b.dtype, a.dtype)) return {};
+  const DType wider = holds_all(a.dtype, b.dtype) ? a.dtype : b.dtype;
+  const DType dtype = !rounded ? wider : bits(a.dtype) < bits(b.dtype) ? a.dtype : b.dtype;
   std::vector<std::vector<int>> out;
   do {
     const Layout turned = permute(a.layout, order);
@@ -127,8 +132,9 @@ class Comparer {
                        const std::vector<std::vector<int>>& orders) {
     const std::string there = "\"" + escaped(o.name, 200) + "\"";
     const std::string types =
-        t.dtype == o.dtype ? ""
-                           : ", rounded to " + std::string(name(bits(*t.dtype) < bits(*o.dtype) ? *t.dtype : *o.dtype));
+        t.dtype == o.dtype || !is_floating(*t.dtype) || !is_floating(*o.dtype)
+            ? ""
+            : ", rounded to " + std::string(name(bits(*t.dtype) < bits(*o.dtype) ? *t.dtype : *o.dtype));
     for (const std::vector<int>& order : orders) out.layouts.push_back(letters_of(order));
     const std::string one = out.layouts[0];
     if (orders.size() == 1) {

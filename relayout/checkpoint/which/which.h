@@ -21,7 +21,7 @@ enum class Certainty : uint8_t { certain, probably, cannot_tell };
 /// "certain", "probably", "cannot tell".
 std::string_view name(Certainty certainty);
 
-/// "shape", "dims 2 and 3 are 7 x 7, as kernels are", and the layouts that it allows; none where it allows all.
+/// "shape", "kernels of extent 7 may be dims 2 and 3", and the layouts that it allows; none where it allows all.
 struct Evidence {
   std::string kind, text;
   std::vector<std::string> layouts;
