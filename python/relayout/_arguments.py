@@ -111,6 +111,9 @@ _BY_NAME: Dict[str, _Kind] = {
 }
 #: Those that have another meaning in one function.
 _BY_FUNCTION: Dict[Tuple[str, str], _Kind] = {
+    ("show", "what"): _Kind("a Layout or an array", lambda v: isinstance(v, _native.Layout) or _is_array(v)),
+    ("show", "other"): _Kind("a Layout, an array or None",
+                             lambda v: v is None or isinstance(v, _native.Layout) or _is_array(v)),
     ("sparse_rows_index", "indices"): _TABLE,
     ("copy", "dst"): _ARRAY, ("copy", "src"): _ARRAY,
     ("save", "x"): _Kind("an array, or a dict of arrays", lambda v: isinstance(v, Mapping) or _is_array(v)),

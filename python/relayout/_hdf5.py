@@ -29,11 +29,13 @@ _MOST_ATTRIBUTE_BYTES = 64000
 
 
 def is_hdf5(path: Any) -> bool:
-    """Whether a file that exists begins as HDF5 files do."""
+    """Whether a file that exists begins as HDF5 files do. A number is no path: open() would close what it names."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
-    except (OSError, TypeError, ValueError):
+    except (OSError, ValueError):
         return False
 
 

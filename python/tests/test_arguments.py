@@ -46,6 +46,9 @@ CALLS = {
     "reorder_in_place": dict(x=X.copy(), src="abc", dst="cab", dims=(2, 3, 4), threads=1, progress=lambda *_: None),
     "run": dict(model="/nowhere.onnx", inputs=X),
     "save": dict(path="/nowhere/x.npy", x=X, dims=None),
+    "show": dict(what=LAYOUT, other=LAYOUT, dtype="f32", title="x"),
+    "Page": dict(html=""),
+    "Page.save": dict(self=relayout.Page(""), path="/nowhere/x.html"),
     "scatter": dict(x=X, table=[4, 0], dim=0, out=np.zeros((5, 3, 4), np.float32), block=1, threads=1),
     "set_isa": dict(name=""),
     "sparse_rows_index": dict(starts=[0, 1, 3], indices=[1, 0, 2], columns=3),
@@ -128,7 +131,7 @@ CALLS = {
 EVERYTHING = {name.replace("relayout.", "", 1).replace("_native.", ""): thing
               for name, thing in {**FUNCTIONS, **CLASSES}.items()}
 #: Parameters where what is given is no fault of its type: a truth value, or anything that float() or a file takes.
-FREE = {("load", "name"), ("save", "x"), ("File", "wanted"), ("run", "inputs")}
+FREE = {("load", "name"), ("save", "x"), ("File", "wanted"), ("run", "inputs"), ("Page", "html")}
 
 
 def cases():

@@ -101,8 +101,10 @@ def test_names_that_there_are_not(tmp_path):
     assert "wieght" not in model and 0 not in model
     with pytest.raises(FileNotFoundError):
         relayout.checkpoint.open(tmp_path / "none.npz")
-    with pytest.raises(TypeError, match="path"):
-        relayout.checkpoint.open(3)
+    with open(tmp_path / "m.npz", "rb") as file:
+        with pytest.raises(TypeError, match="path"):
+            relayout.checkpoint.open(file.fileno())
+        assert file.read(2) == b"PK"  # it is open still
 
 
 def test_pytorch(tmp_path):
