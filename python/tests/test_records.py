@@ -214,7 +214,12 @@ def test_repacked_weights_have_the_same_values_and_the_loaders_shapes(group):
     assert (relayout.dequantize("marlin", named, (k, n)) == values).all()
     back = relayout.repack("marlin", named, (k, n), "gptq")
     assert all((back.buffers[name] == gptq[name]).all() for name in gptq)
-    with pytest.raises(relayout.UnsupportedError, match="has no field for the zero point"):
+    # The zero point is 8, and a minimum of -8 scales is a number of f16, as one of -7 scales is not.
+    mlx = relayout.repack("gptq", gptq, (k, n), "mlx:affine")
+    assert mlx.exact and (relayout.dequantize("mlx:affine", mlx.buffers, (n, k)).T == values).all()
+    gptq = _gptq(np.random.default_rng(8), k, n, group, zero=6)
+    values = relayout.dequantize("gptq", gptq, (k, n))
+    with pytest.raises(relayout.UnsupportedError, match="cannot hold .* the minimum of group"):
         relayout.repack("gptq", gptq, (k, n), "mlx:affine")
     mlx = relayout.repack("gptq", gptq, (k, n), "mlx:affine", to_group=64, requantise=True)
     assert mlx.shape == (n, k) and not mlx.exact and mlx.buffers["weight"].dtype == np.uint32
