@@ -142,6 +142,8 @@ void Checkpoint::Impl::add_source(Source source, std::size_t file, const Indexed
     tensors.push_back(std::move(tensor));
     decoders.push_back(std::move(source.decoders[i]));
   }
+  for (const MetadataEntry& entry : source.metadata)
+    if (entry.key == kRulesKey && entry.value.type() == ValueType::text) files[file].rules = entry.value.text();
   add_metadata(std::move(source.metadata));
   std::ranges::move(source.recorded, std::back_inserter(recorded));
   pages[file] = std::move(source.file);

@@ -40,6 +40,8 @@ struct CheckpointFile {
   int64_t byte_size = 0;
   /// Why it cannot be read. Then the tensors that an index says it has are listed with the same problem.
   std::optional<Error> problem;
+  /// Which rules its metadata says were applied to it (kRulesKey).
+  std::string rules;
 };
 
 class Checkpoint {

@@ -46,7 +46,7 @@ class Planner {
     for (Target& target : out_.targets) renames_.finish(target);
     // Values, which have no record, may be what packed weights became before.
     for (std::size_t r = 0; r < used.size(); ++r)
-      if (!used[r] && !renames_.used()[r] && !(rules_.rules[r].repack && history_.applied(rules_.rules[r])))
+      if (!used[r] && !renames_.used()[r] && !(rules_.rules[r].repack && history_.applied(rules_.rules[r], "")))
         out_.idle.push_back(r);
     if (options_.strict && !out_.idle.empty())
       throw Error(ErrorCode::invalid_argument, rules_.rules[out_.idle[0]].where + ": no tensor matches it", "rule",
@@ -108,7 +108,7 @@ class Planner {
       return;
     }
     const Rule& rule = rules_.rules[*r];
-    if ((rule.permute || rule.split || rule.merge || rule.rename) && history_.applied(rule)) {
+    if ((rule.permute || rule.split || rule.merge || rule.rename) && history_.applied(rule, tensor(i).name)) {
       if (std::ranges::find(out_.applied_before, *r) == out_.applied_before.end()) out_.applied_before.push_back(*r);
       leave(i, *r);
       return;
@@ -142,7 +142,7 @@ class Planner {
     for (std::size_t r = 0; r < did.size(); ++r)
       if (renames_.used()[r]) did[r] = true;
     for (std::size_t r = 0; r < did.size() && options_.record; ++r)
-      if (did[r]) history_.add(rules_.rules[r]);
+      if (did[r]) history_.add(rules_.rules[r], not_applied_to(rules_, r, out_.targets));
     for (const MetadataEntry& entry : model_.metadata())
       if (entry.key != kRulesKey) out_.metadata.push_back(entry);
     if (std::string text = history_.text(); !text.empty())

@@ -2,25 +2,32 @@
 // indices have no record a tensor, and only this tells whether a rule would be applied twice.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "relayout/checkpoint/checkpoint.h"
 #include "relayout/checkpoint/rules/rules.h"
+#include "relayout/checkpoint/target.h"
 
 namespace relayout::checkpoint {
 
 class RuleHistory {
  public:
-  /// What the metadata has under kRulesKey: rules in TOML, in the order in which they were applied.
+  /// What the metadata has under kRulesKey: rules in TOML, in the order in which they were applied, each with the names
+  /// in a comment that it matches and was not applied to, as another rule took them.
   explicit RuleHistory(const Checkpoint& model);
 
-  /// Whether this very rule was applied and not undone by its inverse since then.
-  bool applied(const Rule& rule) const;
+  /// Whether this very rule was applied to a tensor of this name, and not undone by its inverse since then. Error
+  /// {invalid_argument} where the files of the checkpoint record different rules, so that nobody knows.
+  bool applied(const Rule& rule, std::string_view name) const;
   /// Whether the rule's inverse was applied and this one not since then, so that there is something to undo.
   bool undoes(const Rule& rule) const;
-  /// The history with one more rule.
-  void add(const Rule& rule);
+  /// The history with one more rule, which was not applied to these tensors, though it matches them.
+  void add(const Rule& rule, std::vector<std::string> except);
   /// As the metadata has it; "" of no rules.
   std::string text() const;
 
@@ -29,7 +36,16 @@ class RuleHistory {
   int64_t last(const Rule& rule) const;
   int64_t last_inverse(const Rule& rule) const;
 
-  std::vector<std::string> entries_;
+  struct Entry {
+    std::string toml;
+    std::vector<std::string> except;
+  };
+
+  std::vector<Entry> entries_;
+  std::optional<std::pair<std::string, std::string>> differing_;  // files that record different rules
 };
+
+/// The new tensors whose names a rule matches and that it did not make.
+std::vector<std::string> not_applied_to(const Rules& rules, std::size_t rule, const std::vector<Target>& targets);
 
 }  // namespace relayout::checkpoint

@@ -7,7 +7,7 @@ std::string Renames::behind(std::size_t rule, std::string name) {
   const Rule& it = rules_.rules[rule];
   if (!it.go_on) return name;
   const auto captures = it.match[0].match(name);
-  if (!captures || history_.applied(it)) return name;
+  if (!captures || history_.applied(it, name)) return name;
   used_[rule] = true;
   return it.rename->with(*captures);
 }

@@ -252,6 +252,35 @@ def merged_into_blocks(folder):
     expect(load(folder / "b.safetensors"), {"w": padded.reshape(2, 8, 5).transpose(0, 2, 1)})
 
 
+def recorded_in_part(folder):
+    """A rule that some tensors had, of one file or of some files: no tensor is left out and none is permuted twice."""
+    x, y = numpy.arange(8, dtype="f4").reshape(4, 2), 9 + numpy.arange(8, dtype="f4").reshape(4, 2)
+    turned = {"a.w": x[[2, 3, 0, 1]], "b.w": y[[2, 3, 0, 1]]}
+    rule = '[[rule]]\nmatch = "*.w"\npermute = { dim = 0, blocks = [1, 0] }\n'
+    (folder / "all.toml").write_text(rule)
+    (folder / "one.toml").write_text('[[rule]]\nmatch = "a.w"\n' + rule)
+    save(folder / "s.safetensors", {"a.w": x, "b.w": y})
+    run("convert", "s.safetensors", "m.safetensors", "--rules", "one.toml", folder=folder)
+    expect(load(folder / "m.safetensors"), {"a.w": x, "b.w": turned["b.w"]})
+    run("convert", "m.safetensors", "m.safetensors", "-f", "--rules", "one.toml", folder=folder)
+    expect(load(folder / "m.safetensors"), {"a.w": x, "b.w": turned["b.w"]})
+    for _ in range(2):
+        run("convert", "m.safetensors", "m.safetensors", "-f", "--rules", "all.toml", folder=folder)
+        expect(load(folder / "m.safetensors"), turned)
+    # Of two files one was converted.
+    run("convert", "s.safetensors", "cut.safetensors", "--shard-size", "32", folder=folder)
+    first, index = "cut-00001-of-00002.safetensors", "cut.safetensors.index.json"
+    run("convert", first, first, "-f", "--rules", "all.toml", folder=folder)
+    for more in ((), ("--invert",)):
+        said = run("convert", index, "out.safetensors", "--rules", "all.toml", *more, code=3, folder=folder)
+        assert first in said and "record different rules" in said, said
+    assert not (folder / "out.safetensors").exists()
+    second = first.replace("1-of", "2-of")
+    run("convert", second, second, "-f", "--rules", "all.toml", folder=folder)
+    run("convert", index, "out.safetensors", "--rules", "all.toml", folder=folder)
+    expect(load(folder / "out.safetensors"), turned)
+
+
 def permuted_in_parts(folder):
     """Permuted dims that are cut into parts where their axes do not end."""
     x = numpy.arange(6 * 999983, dtype="i4").reshape(-1, 1)
@@ -352,8 +381,8 @@ def bounded_memory(folder):
 
 
 def main():
-    for test in (bounded_memory, random_rules, equal_dims, contradictions, merged_into_blocks, permuted_in_parts, ranks,
-                 killed):
+    for test in (bounded_memory, random_rules, equal_dims, contradictions, merged_into_blocks, recorded_in_part,
+                 permuted_in_parts, ranks, killed):
         with tempfile.TemporaryDirectory(prefix="relayout-conversions-") as folder:
             test(pathlib.Path(folder))
 
