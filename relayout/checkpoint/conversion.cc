@@ -77,7 +77,8 @@ class Planner {
         continue;
       }
       if (rules_.rules[r].repack) {
-        if (auto found = packed_.match(i, r)) return captures_ = std::move(*found), used[r] = true, r;
+        if (auto found = packed_.match(i, r, name))
+          return captures_ = std::move(*found), name_ = std::move(name), used[r] = true, r;
         continue;
       }
       if (rules_.rules[r].rank && *rules_.rules[r].rank != tensor(i).shape.size()) continue;
@@ -114,7 +115,7 @@ class Planner {
       return;
     }
     if (rule.repack) {
-      if (!packed_.take(i, *r, captures_, out_)) leave(i, *r);
+      if (!packed_.take(i, *r, name_, captures_, out_)) leave(i, *r);
       return;
     }
     if (rule.shard) fail(i, *r, "shard says how ranks are cut, which reshard does and a conversion does not");
@@ -383,6 +384,7 @@ class Planner {
   // Of the last rule_of().
   std::size_t pattern_ = 0;
   Captures captures_;
+  std::string name_;  // what rules with go_on made of the name of packed weights
 };
 
 }  // namespace

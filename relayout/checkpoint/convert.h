@@ -20,7 +20,9 @@ namespace relayout::checkpoint {
 struct ConvertOptions {
   int threads = 0;  // 0: all
   /// Bytes of parts and mapped pages that are in memory at once, at least 16 MiB; 0: 1 GiB. What is
-  /// compressed in a file (.npz) is decoded a tensor at a time, and counts besides.
+  /// compressed in a file (.npz) is decoded a tensor at a time, and counts besides. Packed matrices that can only be
+  /// made whole (values quantised anew, rows in the order of activations, one group for all rows) wait for each other;
+  /// one that is larger than half of this is made alone, and needs the memory that it needs.
   int64_t max_memory = 0;
   bool overwrite = false;
   /// The most bytes of tensors in a file (WriteOptions::shard_bytes); 0: one file.

@@ -17,6 +17,7 @@
 #include "relayout/checkpoint/mapped.h"
 #include "relayout/checkpoint/overflow.h"
 #include "relayout/checkpoint/packed/parts.h"
+#include "relayout/checkpoint/room.h"
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
@@ -90,7 +91,7 @@ class Mover {
         const std::function<void(std::size_t)>& done)
       : model_(model), conversion_(conversion), options_(options), sink_(sink), done_(done) {
     threads_ = options.threads > 0 ? options.threads : cpu::default_threads();
-    const int64_t memory = options.max_memory > 0 ? options.max_memory : kOrdinaryMemory;
+    const int64_t memory = memory_of(options);
     part_bytes_ = std::clamp(memory / (4 * threads_), int64_t{64} << 10, kPartBytes);
     span_bytes_ = std::max(memory / (2 * threads_), kLeastSpan);
   }
@@ -112,6 +113,10 @@ class Mover {
   }
 
  private:
+  static int64_t memory_of(const PartOptions& options) {
+    return options.max_memory > 0 ? options.max_memory : kOrdinaryMemory;
+  }
+
   /// Parts of a group are some rows of all its targets.
   void add_parts_of_group(std::size_t t) {
     const std::size_t group = *conversion_.targets[t].group;
@@ -190,6 +195,10 @@ class Mover {
       held.push_back(contents_of(source));
       sources.emplace_back(buffer, ConstElements(held.back().bytes));
     }
+    // Whole matrices, where no fewer rows can be made, wait for each other.
+    const int64_t bytes = part.length * part_sizes(group).bytes;
+    const int64_t large = bytes > part_bytes_ ? bytes : 0;
+    const Room::Taken taken(room_, large);
     const MadePart made = make_part(group, sources, part.first, part.length);
     if (!made.exact && options_.rounded) {
       const std::lock_guard lock(mutex_);
@@ -350,6 +359,7 @@ class Mover {
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_, decoding_;
+  Room room_{memory_of(options_) / 2};
   std::map<std::size_t, Contents> decoded_;
   std::exception_ptr failure_;
   std::atomic<int64_t> moved_{0};

@@ -53,6 +53,41 @@ def array_of(path, tensor, dtype):
     return numpy.lib.stride_tricks.as_strided(memory, shape, [stride * dtype.itemsize for stride in strides])
 
 
+def peak_memory(command, folder):
+    """Runs `relayout checkpoint` and returns the most MiB that it had, by the kernel's account. A process that is
+    started begins with the memory of the one that starts it, so a small one does: not this, which has NumPy."""
+    small = ("import resource, subprocess, sys\n"
+             "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
+             "print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)")
+    result = subprocess.run([sys.executable, "-S", "-c", small, sys.argv[1], "checkpoint", *map(str, command)],
+                            capture_output=True, text=True, cwd=folder)
+    code, peak = map(int, result.stdout.split())
+    assert code == 0, "%s: %d\n%s" % (command, code, result.stderr)
+    return peak
+
+
+def killed_half_way(command, made):
+    """Kills a run of `relayout checkpoint` when the first half of its new file is there, which is seen by a number that
+    is not 0 in the middle of the unfinished file: `made` is the file, as a run before has made it. False where the
+    run was quicker. No clock is read."""
+    middle = made.stat().st_size // 2
+    made.unlink()
+    unfinished = made.parent / (".%s.relayout-part" % made.name)
+    process = subprocess.Popen([sys.argv[1], "checkpoint", *map(str, command)], cwd=made.parent,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        try:
+            with open(unfinished, "rb") as file:
+                file.seek(middle)
+                if any(file.read(4096)):
+                    break
+        except FileNotFoundError:
+            pass
+    process.kill()
+    process.wait()
+    return not made.exists()
+
+
 def main(*tests):
     """Runs each test in a folder of its own."""
     for test in tests:

@@ -2,6 +2,7 @@
 #include "relayout/checkpoint/packed/names.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "relayout/checkpoint/packed/group.h"
 #include "relayout/cpu/dequantize.h"
@@ -17,7 +18,10 @@ std::vector<std::pair<std::string_view, std::string_view>> all_names(const Packe
   for (const std::string_view buffer : buffers_of(format))
     for (const std::string_view name : names_of_buffer(format, buffer)) out.emplace_back(name, buffer);
   if (!format.dims_buffer.empty()) out.emplace_back(format.dims_buffer, format.dims_buffer);
-  for (const std::string_view table : kGroupTables) out.emplace_back(table, table);
+  // Where the format's groups are its own, there is no table of them. Of two names that end alike, the longer one
+  // first.
+  for (const std::string_view table : kGroupTables | std::views::reverse)
+    if (format.group > 0) out.emplace_back(table, table);
   return out;
 }
 
@@ -40,6 +44,14 @@ std::optional<std::size_t> find_buffer(const Checkpoint& model, const PackedForm
   for (const std::string_view each : names_of_buffer(format, buffer))
     if (const auto at = model.lookup(name.with(each))) return at;
   return std::nullopt;
+}
+
+std::vector<std::string> stored_buffers(const PackedFormat& format) {
+  std::vector<std::string> out;
+  for (const std::string_view buffer : cpu::value_buffers(format)) out.emplace_back(buffer);
+  if (!format.dims_buffer.empty()) out.emplace_back(format.dims_buffer);
+  if (format.name.starts_with("gptq")) out.emplace_back(kGroupTables[0]);
+  return out;
 }
 
 std::string_view codes_buffer(const PackedFormat& format) {

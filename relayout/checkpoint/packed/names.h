@@ -26,6 +26,9 @@ std::optional<PackedName> packed_name(const PackedFormat& format, std::string_vi
 /// The tensor that has a buffer of the same matrix, under any of the buffer's names.
 std::optional<std::size_t> find_buffer(const Checkpoint& model, const PackedFormat& format, const PackedName& name,
                                        std::string_view buffer);
+/// The buffers that files have of a format, with those beside the values: the dims, and GPTQ's table of groups, without
+/// which its loaders do not load.
+std::vector<std::string> stored_buffers(const PackedFormat& format);
 /// The buffer that has the codes of values.
 std::string_view codes_buffer(const PackedFormat& format);
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 
+#include "relayout/checkpoint/packed/names.h"
 #include "relayout/core/error.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/repack.h"
@@ -83,6 +85,8 @@ void add_tables(const PackedGroup& group, MadePart& out) {
   };
   const int64_t extents[] = {dims[0], dims[1]};
   if (!format.dims_buffer.empty()) add(std::string(format.dims_buffer), extents, sizeof extents);
+  const std::vector<std::string> stored = stored_buffers(format);
+  if (std::ranges::find(stored, kGroupTables[0]) == stored.end()) return;
   const int64_t values = group.to.tensor.group > 0 ? group.to.tensor.group : format.group;
   std::vector<int32_t> groups;
   for (int64_t k = 0; k < dims[0] && values > 0; ++k) groups.push_back(static_cast<int32_t>(k / values));
@@ -137,7 +141,12 @@ MadePart make_part(const PackedGroup& group, std::span<const cpu::PackedBuffer> 
   } catch (const Error& error) {
     const int64_t extent = group.to.dims()[0];
     // The error of a part counts its groups and values from the part's begin, and that of the whole from the matrix'.
-    if (count < extent) (void)make_part(group, sources, 0, extent);
+    // One thread at a time makes a whole matrix for that.
+    if (count < extent) {
+      static std::mutex whole;
+      const std::lock_guard lock(whole);
+      (void)make_part(group, sources, 0, extent);
+    }
     throw Error(error.code(), group.where + ": " + error.message(), error.field(), error.value(), error.limit());
   }
 }

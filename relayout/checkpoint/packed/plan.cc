@@ -82,16 +82,6 @@ TensorSpec spec_of_buffer(const PackedFormat& format, const PackedSide& side, co
   return out;
 }
 
-/// The buffers that files have of a format, with those beside the values: the dims, and GPTQ's table of groups, without
-/// which its loaders do not load.
-std::vector<std::string> stored_buffers(const PackedFormat& format) {
-  std::vector<std::string> out;
-  for (const std::string_view buffer : cpu::value_buffers(format)) out.emplace_back(buffer);
-  if (!format.dims_buffer.empty()) out.emplace_back(format.dims_buffer);
-  if (format.name.starts_with("gptq")) out.emplace_back(kGroupTables[0]);
-  return out;
-}
-
 PackedSide side_of(const RuleSide& to, const PackedSide& from, const Repacking& repacking) {
   PackedSide out;
   if (to.values) {
@@ -147,28 +137,39 @@ std::optional<PackedPlanner::Found> PackedPlanner::find(std::size_t i, const Rep
   return Found{name_of_single(t.name), false};
 }
 
-std::optional<Captures> PackedPlanner::match(std::size_t i, std::size_t r) const {
+std::optional<PackedPlanner::Renamed> PackedPlanner::renamed(const Found& found, const Repacking& repacking,
+                                                             const std::string& name) {
+  const RuleSide side(found.already ? repacking.to : repacking.from);
+  const auto matrix = side.several() ? packed_name(*side.format, name) : std::optional(name_of_single(name));
+  return matrix ? std::optional(Renamed{*matrix, name}) : std::nullopt;
+}
+
+std::optional<Captures> PackedPlanner::match(std::size_t i, std::size_t r, const std::string& name) const {
   const Rule& rule = rules_.rules[r];
   const auto found = find(i, *rule.repack);
-  if (!found) return std::nullopt;
+  const auto seen = found ? renamed(*found, *rule.repack, name) : std::nullopt;
+  if (!seen) return std::nullopt;
   const CheckpointTensor& t = model_.tensors()[i];
   const int rank = t.notes.packed.empty() ? t.shape.size() : t.notes.packed_dims.size();
   if (rule.rank && *rule.rank != rank && !RuleSide(rule.repack->from).several()) return std::nullopt;
-  return rule.match[0].match(counts_prefixes(*rule.repack) ? found->name.prefix : t.name);
+  return rule.match[0].match(counts_prefixes(*rule.repack) ? seen->matrix.prefix : name);
 }
 
-bool PackedPlanner::take(std::size_t i, std::size_t r, const Captures& captures, Conversion& out) {
+bool PackedPlanner::take(std::size_t i, std::size_t r, const std::string& name, const Captures& captures,
+                         Conversion& out) {
   const Repacking& repacking = *rules_.rules[r].repack;
   const auto found = find(i, repacking);
   if (found->already) return false;
-  if (planned_.emplace(r, found->name.prefix + found->name.separator).second)
-    plan(i, r, repacking, found->name, captures, out);
+  if (RuleSide(repacking.from).several() && !planned_.emplace(r, found->name.prefix + found->name.separator).second)
+    return true;
+  plan(i, r, repacking, found->name, *renamed(*found, repacking, name), captures, out);
   return true;
 }
 
 void PackedPlanner::take_values(std::size_t i, std::size_t r, const Captures& captures, Conversion& out) {
   const Repacking repacking{.from = model_.tensors()[i].notes.packed, .to = std::string(name(*rules_.rules[r].type))};
-  plan(i, r, repacking, name_of_single(model_.tensors()[i].name), captures, out);
+  const std::string& name = model_.tensors()[i].name;
+  plan(i, r, repacking, name_of_single(name), {name_of_single(name), name}, captures, out);
 }
 
 void PackedPlanner::check_record(const Repacking& repacking, const PackedName& name, const RefuseTensor& refuse) const {
@@ -207,19 +208,21 @@ void PackedPlanner::check_source(std::size_t i, std::size_t r, const Repacking& 
   if (rules_.rules[r].match.size() != 1) refuse(i, "several patterns go with merge alone", ErrorCode::invalid_argument);
 }
 
-std::vector<std::pair<TensorSpec, std::string>> PackedPlanner::specs_of(
-    std::size_t i, std::size_t r, const Repacking& repacking, const PackedName& name, const Captures& captures,
-    const PackedGroup& group, const Dims& dims) const {
+std::vector<std::pair<TensorSpec, std::string>> PackedPlanner::specs_of(std::size_t r, const Repacking& repacking,
+                                                                        const Renamed& renamed,
+                                                                        const Captures& captures,
+                                                                        const PackedGroup& group,
+                                                                        const Dims& dims) const {
   const RuleSide from(repacking.from), to(repacking.to);
   const std::optional<NameTemplate>& rename = rules_.rules[r].rename;
   const bool prefixes = counts_prefixes(repacking);
-  const PackedName made = rename && prefixes ? PackedName{rename->with(captures), ".", ""} : name;
+  const PackedName made = rename && prefixes ? PackedName{rename->with(captures), ".", ""} : renamed.matrix;
   std::vector<std::pair<TensorSpec, std::string>> out;
   if (!to.several()) {
     TensorSpec spec{.shape = dims};
     if (to.values) spec.dtype = *to.values;
     if (to.format != nullptr) spec = spec_of_buffer(*to.format, group.to, dims, "");
-    spec.name = prefixes ? single_name(made) : rename ? rename->with(captures) : model_.tensors()[i].name;
+    spec.name = prefixes ? single_name(made) : rename ? rename->with(captures) : renamed.tensor;
     out.emplace_back(std::move(spec), "");
     return out;
   }
@@ -235,7 +238,7 @@ std::vector<std::pair<TensorSpec, std::string>> PackedPlanner::specs_of(
 }
 
 void PackedPlanner::plan(std::size_t i, std::size_t r, const Repacking& repacking, const PackedName& name,
-                         const Captures& captures, Conversion& out) {
+                         const Renamed& renamed, const Captures& captures, Conversion& out) {
   const RuleSide from(repacking.from), to(repacking.to);
   const RefuseTensor refuse = [&](std::size_t at, const std::string& why, ErrorCode code) {
     const std::string shown = escaped(model_.tensors()[at].name, 200);
@@ -258,7 +261,7 @@ void PackedPlanner::plan(std::size_t i, std::size_t r, const Repacking& repackin
     for (const std::size_t each : source.all)
       pieces.push_back({each, Layout::contiguous(Dims{model_.tensors()[each].byte_size}), origin(1)});
     const bool assumed = from.several() && model_.tensors()[source.tensors[0].second].notes.packed.empty();
-    for (auto& [spec, buffer] : specs_of(i, r, repacking, name, captures, group, source.dims)) {
+    for (auto& [spec, buffer] : specs_of(r, repacking, renamed, captures, group, source.dims)) {
       if (!from.values && options_.record) spec.notes.from = source.side.tensor.format;
       if (!options_.record && to.several()) spec.notes = {};
       Target target{.spec = std::move(spec),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "relayout/core/extents.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
 
@@ -59,6 +60,13 @@ class SourceReader {
     if (!t.row_major()) fail(i, "it has strides, and packed weights are row-major", ErrorCode::unsupported);
   }
 
+  /// A product of numbers of a file.
+  int64_t times(std::size_t i, int64_t a, int64_t b) const {
+    const std::optional<int64_t> out = checked_mul(a, b);
+    if (!out) fail(i, "its shape " + join(tensor(i).shape, "x") + " overflows 64 bits", ErrorCode::overflow);
+    return *out;
+  }
+
   /// The dims of the matrix, from the shape of its codes.
   void take_dims() {
     const PackedField& field = *std::ranges::find_if(format_.fields, [](const PackedField& f) {
@@ -68,25 +76,29 @@ class SourceReader {
         std::ranges::find(out_.tensors, std::string(field.buffer), &std::pair<std::string, std::size_t>::first);
     const CheckpointTensor& codes = tensor(at->second);
     const PackedArray two = packed_array(format_, {1024, 1024}, field.buffer, 1024);
-    const int rank = two.shape.size();
-    if (codes.shape.size() < rank)
+    const int whole = two.shape.size(), dims = codes.shape.size();
+    // Pieces of rows are a dim of their own, which files under other names of the buffer do not have.
+    undivided_ = whole > 2 && dims >= 2 && (dims < whole || codes.shape[dims - 1] != two.shape[2]);
+    const int rank = undivided_ ? 2 : whole;
+    if (dims < rank)
       fail(at->second, "it is an array of " + std::to_string(codes.shape.size()) + " dims, and " +
-                           std::string(format_.name) + " has " + std::to_string(rank));
+                           std::string(format_.name) + " has " + std::to_string(whole));
     const int lead = codes.shape.size() - rank;
     int64_t row_bits = codes.item_bits;
-    for (int d = lead + 1; d < codes.shape.size(); ++d) row_bits *= codes.shape[d];
+    for (int d = lead + 1; d < codes.shape.size(); ++d) row_bits = times(at->second, row_bits, codes.shape[d]);
     const PackedItem item = item_of(format_, field);
     const int64_t item_bits = item.elements * bits(field.dtype);
     if (row_bits % item_bits != 0)
       fail(at->second, "its rows of " + std::to_string(row_bits) + " bits are no whole blocks of " +
                            std::to_string(item_bits) + " bits of " + std::string(format_.name));
-    const int64_t first = codes.shape[lead] * item.block(0), second = row_bits / item_bits * item.block(1);
+    const int64_t first = times(at->second, codes.shape[lead], item.block(0));
+    const int64_t second = times(at->second, row_bits / item_bits, item.block(1));
     const bool turned = format_.dims == "kn";
     for (int d = 0; d < lead; ++d) out_.dims.push_back(codes.shape[d]);
     out_.dims.push_back(turned ? second : first);
     out_.dims.push_back(turned ? first : second);
     int64_t rows = first;
-    for (int d = 0; d < lead; ++d) rows *= codes.shape[d];
+    for (int d = 0; d < lead; ++d) rows = times(at->second, rows, codes.shape[d]);
     out_.side.tensor.values = {rows, second};
     if (lead > 0 && !rows_stand_alone())
       fail(at->second,
@@ -132,15 +144,16 @@ class SourceReader {
     const bool type = codes ? !is_number : is_number || (bits(field->dtype) == 8 && t.item_bits == 8);
     const int64_t item = codes ? bits(wanted.dtype) : t.item_bits;
     int64_t wanted_bits = item, own_bits = t.item_bits, wanted_rows = 1, own_rows = 1;
-    for (const int64_t extent : wanted.shape) wanted_bits *= extent;
-    for (const int64_t extent : t.shape) own_bits *= extent;
+    for (const int64_t extent : wanted.shape) wanted_bits = times(i, wanted_bits, extent);
+    for (const int64_t extent : t.shape) own_bits = times(i, own_bits, extent);
     // The last axes are rows, however many words or bytes these are.
-    const int rank = wanted.shape.size();
+    const int rank = undivided_ ? std::min(wanted.shape.size(), 2) : wanted.shape.size();
     if (rank > 0) wanted_rows = wanted.shape[0];
-    for (int d = 0; d < t.shape.size() - rank + 1 && rank > 0; ++d) own_rows *= t.shape[d];
+    for (int d = 0; d < t.shape.size() - rank + 1 && rank > 0; ++d) own_rows = times(i, own_rows, t.shape[d]);
     if (type && wanted_bits == own_bits && wanted_rows == own_rows) return;
-    fail(i, "it is " + join(t.shape, "x") + " of " + (t.dtype ? std::string(name(*t.dtype)) : t.type_name) +
-                ", and of " + std::string(format_.name) + " with dims " + join(matrix.values, "x") + " it is " +
+    fail(i, "it is " + join(t.shape, "x") + " of " +
+                (t.dtype ? std::string(name(*t.dtype)) : escaped(t.type_name, 60)) + ", and of " +
+                std::string(format_.name) + " with dims " + join(matrix.values, "x") + " it is " +
                 join(wanted.shape, "x") + " of " + std::string(name(wanted.dtype)));
   }
 
@@ -164,6 +177,8 @@ class SourceReader {
 
   /// The table of the group of each row, which counts where it is not k / group.
   void take_order() {
+    const int64_t group = out_.side.tensor.group > 0 ? out_.side.tensor.group : format_.group;
+    if (group == 0) return;  // groups of the format's own, in their order
     for (const std::string_view table : kGroupTables) {
       const auto found = model_.lookup(name_.with(table));
       if (!found) continue;
@@ -173,12 +188,12 @@ class SourceReader {
       cpu::PackedTensor& matrix = out_.side.tensor;
       const int64_t k = format_.dims == "kn" ? matrix.values[0] : matrix.values[1];
       if (t.item_bits != 32 || t.shape != Dims{k})
-        fail(*found, "it is " + join(t.shape, "x") + " of " + t.type_name + ", and a table of the groups of " +
-                         std::to_string(k) + " rows has as many numbers of 32 bits");
+        fail(*found, "it is " + join(t.shape, "x") + " of " + escaped(t.type_name, 60) +
+                         ", and a table of the groups of " + std::to_string(k) +
+                         " rows has as many numbers of 32 bits");
       const Contents contents = model_.contents(*found);
       std::vector<int64_t> groups;
       bool in_order = true, used = true;
-      const int64_t group = matrix.group > 0 ? matrix.group : format_.group;
       for (int64_t i = 0; i < k; ++i) {
         int32_t each = 0;
         std::memcpy(&each, contents.bytes.data() + 4 * static_cast<std::size_t>(i), 4);
@@ -210,14 +225,9 @@ class SourceReader {
   const PackedName& name_;
   std::size_t at_;
   const RefuseTensor& refuse_;
+  bool undivided_ = false;  // rows of codes are not cut into pieces
   PackedSource out_;
 };
-
-int64_t product_but_last(const Dims& dims) {
-  int64_t out = 1;
-  for (int d = 0; d + 1 < dims.size(); ++d) out *= dims[d];
-  return out;
-}
 
 }  // namespace
 
@@ -240,7 +250,10 @@ PackedSource single_source(const Checkpoint& model, std::size_t at, const Refuse
   if (t.byte_swapped) refuse(at, "its elements are big-endian", ErrorCode::unsupported);
   if (out.dims.empty()) refuse(at, "it has no dims, and packed weights have rows", ErrorCode::invalid_argument);
   const int64_t k = out.dims[out.dims.size() - 1];
-  out.side.tensor.values = {product_but_last(out.dims), k};
+  const auto rows =
+      checked_product(std::span(out.dims.begin(), out.dims.end()).first(static_cast<std::size_t>(out.dims.size()) - 1));
+  if (!rows) refuse(at, "its shape " + join(out.dims, "x") + " overflows 64 bits", ErrorCode::overflow);
+  out.side.tensor.values = {*rows, k};
   if (!t.notes.packed.empty()) {
     if (!t.row_major()) refuse(at, "it has strides, and packed weights are row-major", ErrorCode::unsupported);
     out.side.tensor.format = t.notes.packed;
