@@ -1,6 +1,8 @@
 // Writes and verifies what a conversion makes.
 #include "relayout/checkpoint/convert.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,10 +25,14 @@ namespace {
 std::string job_of(const Checkpoint& model, const Conversion& conversion) {
   std::string out = "relayout checkpoint convert 1\n";
   for (const CheckpointFile& file : model.files()) {
-    std::error_code ignored;
-    const auto time = std::filesystem::last_write_time(file.path, ignored);
-    out += std::filesystem::absolute(file.path).native() + " " + std::to_string(file.byte_size) + " " +
-           std::to_string(time.time_since_epoch().count()) + "\n";
+    // The time of the last change of the file's inode is set by nobody but the system, as by a copy that keeps times.
+    struct stat now {};
+    ::stat(file.path.c_str(), &now);
+    out += std::filesystem::absolute(file.path).native() + " " + std::to_string(file.byte_size);
+    for (const auto number : {int64_t(now.st_dev), int64_t(now.st_ino), int64_t(now.st_mtim.tv_sec),
+                              int64_t(now.st_mtim.tv_nsec), int64_t(now.st_ctim.tv_sec), int64_t(now.st_ctim.tv_nsec)})
+      out += " " + std::to_string(number);
+    out += "\n";
   }
   out += conversion.rules;
   constexpr std::size_t kMost = 60 << 10;

@@ -96,6 +96,9 @@ std::vector<std::string> lost_in(FileKind kind, const Conversion& conversion) {
   std::vector<std::string> out;
   const std::string begin = "a file of " + std::string(name(kind)) + " keeps no metadata, so ";
   if (!layouts.empty()) out.push_back(begin + "the layouts are not recorded of " + some_names(layouts));
+  std::vector<std::string> keys;
+  for (const MetadataEntry& entry : conversion.metadata) keys.push_back(entry.key);
+  if (!keys.empty()) out.push_back(begin + "these are left out of it: " + some_names(keys));
   if (!packed.empty())
     out.push_back(begin + "these are bytes there, and no longer named as packed: " + some_names(packed));
   return out;

@@ -10,14 +10,17 @@
 
 namespace relayout::checkpoint {
 
-/// Whether elements of one type may have finite values beyond those of the other.
+/// Whether elements of one type may have values that the other cannot hold: finite ones beyond its range, infinities,
+/// or NaN.
 bool may_overflow(DType from, DType to);
 
 /// Whether any of these elements is what a value beyond the type's range becomes: an infinity, NaN, or the largest or
-/// least number. Elements of fewer than 8 bits always may be. Quick: some gigabytes a second.
-bool has_extremes(std::span<const std::byte> elements, DType dtype);
+/// least number. Elements of fewer than 8 bits always may be, and whole numbers that were floating, as NaN becomes 0.
+/// Quick: some gigabytes a second.
+bool has_extremes(std::span<const std::byte> elements, DType from, DType dtype);
 
-/// How many finite values are nearer to something beyond the type's range than to a number of it.
+/// How many values the type cannot hold: finite ones that are nearer to something beyond its range than to a number of
+/// it, infinities where it has none, and NaN where it has none.
 int64_t beyond_range(std::span<const double> values, DType dtype);
 
 }  // namespace relayout::checkpoint

@@ -61,7 +61,7 @@ TEST(Overflow, ValuesThatNoNumberIsNearToAreBeyond) {
         beyond = beyond || (is_floating(dtype) ? value <= least - half : value < least - half);
       }
       EXPECT_EQ(beyond_range({&value, 1}, dtype), beyond ? 1 : 0) << name(dtype) << " " << value;
-      EXPECT_TRUE(!beyond || has_extremes(stored_as({value}, dtype), dtype)) << name(dtype) << " " << value;
+      EXPECT_TRUE(!beyond || has_extremes(stored_as({value}, dtype), DType::f64, dtype)) << name(dtype) << " " << value;
     }
   }
 }
@@ -70,14 +70,19 @@ TEST(Overflow, ElementsInTheMiddleOfTheRangeAreNoExtremes) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f8_e4m3, DType::s32, DType::s16, DType::s8,
                             DType::u8, DType::u16}) {
     const std::vector<double> values{1, 2, 100, 8, 16};
-    EXPECT_FALSE(has_extremes(stored_as(values, dtype), dtype)) << name(dtype);
+    EXPECT_FALSE(has_extremes(stored_as(values, dtype), DType::s32, dtype)) << name(dtype);
     EXPECT_EQ(beyond_range(values, dtype), 0);
   }
   const std::vector<double> wide{1e39, -1e39, 4e9, -4e9, INFINITY, NAN};
-  EXPECT_TRUE(has_extremes(stored_as({1, 1e39}, DType::f32), DType::f32));
+  EXPECT_TRUE(has_extremes(stored_as({1, 1e39}, DType::f32), DType::f64, DType::f32));
   EXPECT_EQ(beyond_range(wide, DType::f32), 2);
-  EXPECT_EQ(beyond_range(wide, DType::s32), 4);
-  EXPECT_TRUE(has_extremes(stored_as({0, -4e9}, DType::s32), DType::s32));
+  EXPECT_EQ(beyond_range(wide, DType::s32), 6);
+  EXPECT_EQ(beyond_range(wide, DType::f8_e4m3), 5);  // it has NaN
+  EXPECT_EQ(beyond_range(wide, DType::f8_e5m2), 4);
+  EXPECT_EQ(beyond_range(wide, DType::f4_e2m1), 6);
+  EXPECT_EQ(beyond_range(wide, DType::boolean), 0);
+  EXPECT_TRUE(has_extremes(stored_as({1, 2}, DType::s8), DType::f32, DType::s8));  // one may have been NaN
+  EXPECT_TRUE(has_extremes(stored_as({0, -4e9}, DType::s32), DType::s64, DType::s32));
 }
 
 TEST(Overflow, TypesThatHoldAllOfAnotherCannotOverflow) {
@@ -86,6 +91,7 @@ TEST(Overflow, TypesThatHoldAllOfAnotherCannotOverflow) {
   EXPECT_TRUE(may_overflow(DType::f16, DType::f8_e5m2));
   EXPECT_TRUE(may_overflow(DType::s8, DType::u8));
   EXPECT_TRUE(may_overflow(DType::s32, DType::f16));
+  EXPECT_TRUE(may_overflow(DType::f8_e4m3, DType::s16));  // NaN
   EXPECT_FALSE(may_overflow(DType::f16, DType::bf16));
   EXPECT_FALSE(may_overflow(DType::f16, DType::f16));
   EXPECT_FALSE(may_overflow(DType::u8, DType::f8_e4m3));

@@ -232,7 +232,7 @@ class Mover {
   void count_beyond(const Part& part, const TensorDesc& wide, const Dims& begin, std::span<const std::byte> made) {
     const Target& target = conversion_.targets[part.target];
     const DType dtype = target.memory.dtype;
-    if (!may_overflow(target.src_type, dtype) || !has_extremes(made, dtype)) return;
+    if (!may_overflow(target.src_type, dtype) || !has_extremes(made, target.src_type, dtype)) return;
     std::vector<std::byte> buffer;
     std::vector<Contents> held;
     const std::span<const std::byte> bytes = make(target, wide, begin, buffer, held);

@@ -47,10 +47,13 @@ def values_that_types_cannot_hold(folder):
             beyond = numpy.count_nonzero(numpy.abs(finite) >= 65520)
         else:
             limits = numpy.iinfo(kind)
-            beyond = numpy.count_nonzero((finite >= limits.max + 0.5) | (finite < limits.min - 0.5))
+            beyond = numpy.count_nonzero((finite >= limits.max + 0.5) | (finite < limits.min - 0.5)) + 2  # inf, nan
         assert beyond > 100
         expected = f'{beyond} values are beyond the range of {dtype} and became what stands for such: "w"'
         assert expected in notes, (expected, notes)
+    numpy.savez(folder / "few.npz", w=numpy.array([1, numpy.nan, -3], "f4"))
+    assert '1 value is beyond the range of s8 and became what stands for such: "w"' in converted(
+        folder / "few.npz", folder / "out.safetensors", "-f", "--map", "*: f32 -> s8")["notes"]
     # As many where the layout changes with the type.
     numpy.savez(folder / "in.npz", w=large)
     (folder / "r.toml").write_text('[[rule]]\nmatch = "w"\nlayout = "abc -> cab"\ntype = "u8"\n')
@@ -71,6 +74,9 @@ def what_kinds_of_files_keep(folder):
         assert "equal: 3 tensors" in said, said
     back = numpy.load(folder / "big.npzx.npz")
     assert back["a"].dtype == numpy.dtype("<f4") and numpy.array_equal(back["a"], big)
+    run("convert", folder / "big.npz", folder / "rules.safetensors", "--map", "a: abc -> cab")
+    notes = converted(folder / "rules.safetensors", folder / "rules.npz")["notes"]
+    assert any("so these are left out of it: \"relayout.rules\"" in note for note in notes), notes
     # Layouts that a file cannot keep are said, before and after.
     words = (folder / "big.npz", folder / "turned.npz", "--map", "a: abc -> cab")
     expected = 'a file of npz keeps no metadata, so the layouts are not recorded of "a"'
