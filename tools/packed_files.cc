@@ -112,15 +112,15 @@ void take_order(const RecordConversion& options, const TensorFile& file, PackedI
     if (at == file.tensors().end() || at->item_bits != 32 || at->byte_swapped || tensor.group == 0) continue;
     const auto bytes = from_data([&] { return file.bytes(static_cast<std::size_t>(at - file.tensors().begin())); });
     std::vector<int64_t> groups;
-    bool in_order = true;
+    bool in_order = true, used = false;  // a table of negative numbers is not in use
     for (std::size_t k = 0; k < bytes.size() / 4; ++k) {
       int32_t group = 0;
       std::memcpy(&group, bytes.data() + 4 * k, 4);
-      if (group < 0) return;  // not in use
+      used = used || group >= 0;
       groups.push_back(group);
       in_order = in_order && group == static_cast<int64_t>(k) / tensor.group;
     }
-    if (in_order) continue;
+    if (in_order || !used) continue;
     tensor.group_of = std::move(groups);
     out.order_name = called;
   }

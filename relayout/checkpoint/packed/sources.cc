@@ -193,11 +193,11 @@ class SourceReader {
                          " rows has as many numbers of 32 bits");
       const Contents contents = model_.contents(*found);
       std::vector<int64_t> groups;
-      bool in_order = true, used = true;
+      bool in_order = true, used = false;  // a table of negative numbers is not in use
       for (int64_t i = 0; i < k; ++i) {
         int32_t each = 0;
         std::memcpy(&each, contents.bytes.data() + 4 * static_cast<std::size_t>(i), 4);
-        used = used && each >= 0;
+        used = used || each >= 0;
         groups.push_back(each);
         in_order = in_order && each == i / group;
       }
