@@ -143,7 +143,7 @@ class Planner {
     for (std::size_t r = 0; r < did.size(); ++r)
       if (renames_.used()[r]) did[r] = true;
     for (std::size_t r = 0; r < did.size() && options_.record; ++r)
-      if (did[r]) history_.add(rules_.rules[r], not_applied_to(rules_, r, out_.targets));
+      if (did[r]) history_.add(rules_.rules[r], not_applied_to(model_, rules_, r, out_.targets));
     for (const MetadataEntry& entry : model_.metadata())
       if (entry.key != kRulesKey) out_.metadata.push_back(entry);
     if (std::string text = history_.text(); !text.empty())

@@ -105,12 +105,18 @@ std::string RuleHistory::text() const {
   return out;
 }
 
-std::vector<std::string> not_applied_to(const Rules& rules, std::size_t rule, const std::vector<Target>& targets) {
+std::vector<std::string> not_applied_to(const Checkpoint& model, const Rules& rules, std::size_t rule,
+                                        const std::vector<Target>& targets) {
   std::vector<std::string> out;
+  const Rule& it = rules.rules[rule];
+  // Layouts and packed formats have a record a tensor, and a rule that goes on takes all names that it matches.
+  if (it.go_on || !(it.permute || it.split || it.merge || it.rename)) return out;
+  const auto matches = [&](const std::string& name) {
+    return std::ranges::any_of(it.match, [&](const NamePattern& pattern) { return pattern.match(name).has_value(); });
+  };
   for (const Target& target : targets)
-    if (target.rule != rule && std::ranges::any_of(rules.rules[rule].match, [&](const NamePattern& pattern) {
-          return pattern.match(target.spec.name).has_value();
-        }))
+    if (target.rule != rule && !target.pieces.empty() && matches(target.spec.name) &&
+        matches(model.tensors()[target.pieces[0].source].name))
       out.push_back(target.spec.name);
   return out;
 }

@@ -45,7 +45,9 @@ class RuleHistory {
   std::optional<std::pair<std::string, std::string>> differing_;  // files that record different rules
 };
 
-/// The new tensors whose names a rule matches and that it did not make.
-std::vector<std::string> not_applied_to(const Rules& rules, std::size_t rule, const std::vector<Target>& targets);
+/// The tensors, of those that other rules or none made, whose names this rule matches, both the new one and that of the
+/// first source, so that a next run would apply it to them.
+std::vector<std::string> not_applied_to(const Checkpoint& model, const Rules& rules, std::size_t rule,
+                                        const std::vector<Target>& targets);
 
 }  // namespace relayout::checkpoint
