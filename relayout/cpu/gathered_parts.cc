@@ -13,10 +13,11 @@
 namespace relayout::cpu {
 namespace {
 
-/// Entries of a part: its lists take 16 bytes an entry and stay in a second level. With fewer than kLeastParts parts'
-/// entries, one plan is made.
+/// Entries of a part: its lists take 16 bytes an entry, so 256 KiB, which every machine's second level holds. Of fewer
+/// than kLeastParts parts one plan is made.
 constexpr int64_t kEntries = 16 << 10, kLeastParts = 4;
-/// The most entries of a part that has more, so that what it moves is beyond the caches as the whole is.
+/// A part of a whole that is beyond the caches has more entries, so that the part is stored past them too: at most so
+/// many, whose lists take 16 MiB.
 constexpr int64_t kMostEntries = 1 << 20;
 
 }  // namespace

@@ -21,7 +21,7 @@ except ImportError:
     print("skipped: no numpy")
     sys.exit(77)
 
-from conversions_files import expect, load, save  # noqa: E402
+from plain_files import expect, load, save  # noqa: E402
 
 RELAYOUT = sys.argv[1]
 SLOW = os.environ.get("RELAYOUT_SLOW_TESTS", "0") not in ("", "0")

@@ -15,7 +15,7 @@ import sys
 import shared
 
 torch, numpy = shared.skip_without("torch", "numpy")
-from conversions_files import load  # noqa: E402
+from plain_files import load  # noqa: E402
 
 RELAYOUT = sys.argv[1]
 

@@ -16,34 +16,9 @@ import tempfile
 import shared
 
 numpy = shared.skip_without("numpy")
+from plain_files import expect, load, save  # noqa: E402
 
 RELAYOUT = sys.argv[1]
-TYPES = {"F32": "f4", "F16": "f2", "I32": "i4", "U32": "u4", "I64": "i8", "U8": "u1"}
-
-
-def save(path, tensors, metadata=None):
-    header, at = {"__metadata__": metadata} if metadata else {}, 0
-    for name, array in tensors.items():
-        code = next(code for code, kind in TYPES.items() if numpy.dtype(kind) == array.dtype)
-        header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
-        at += array.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in tensors.values():
-            file.write(numpy.ascontiguousarray(array).tobytes())
-
-
-def load(path):
-    data = pathlib.Path(path).read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    out = {}
-    for name, one in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            begin, end = (8 + size + at for at in one["data_offsets"])
-            out[name] = numpy.frombuffer(data[begin:end], TYPES[one["dtype"]]).reshape(one["shape"])
-    return out
 
 
 def records(path):
@@ -57,13 +32,6 @@ def run(*words, folder, code=0):
     result = subprocess.run([RELAYOUT, "checkpoint", *map(str, words)], capture_output=True, text=True, cwd=folder)
     assert result.returncode == code, "%s: %d\n%s%s" % (words, result.returncode, result.stdout, result.stderr)
     return result.stdout + result.stderr
-
-
-def expect(have, want):
-    assert set(have) == set(want), "%s instead of %s" % (sorted(have), sorted(want))
-    for name, array in want.items():
-        assert have[name].dtype == array.dtype and have[name].shape == array.shape, (name, have[name].shape)
-        assert have[name].tobytes() == numpy.ascontiguousarray(array).tobytes(), name + ": other bytes"
 
 
 # The packing loops.

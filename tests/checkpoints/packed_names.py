@@ -14,7 +14,8 @@ import shared
 numpy = shared.skip_without("numpy")
 
 import packed  # noqa: E402, its loops and files
-from packed import expect, load, run, save  # noqa: E402
+from packed import run  # noqa: E402
+from plain_files import expect, load, save  # noqa: E402
 
 
 def one_matrix_two_names(folder):

@@ -16,7 +16,7 @@ import sys
 import shared
 
 numpy = shared.skip_without("numpy")
-from conversions_files import expect, load, save  # noqa: E402
+from plain_files import expect, load, save  # noqa: E402
 
 RELAYOUT = sys.argv[1]
 

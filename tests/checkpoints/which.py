@@ -19,21 +19,9 @@ except ImportError:
     print("skipped: no numpy")
     sys.exit(77)
 
+from plain_files import save  # noqa: E402
+
 RELAYOUT = sys.argv[1]
-TYPES = {"f4": "F32", "f2": "F16", "i4": "I32", "u1": "U8"}
-
-
-def save(path, tensors):
-    header, at = {}, 0
-    for name, array in tensors.items():
-        header[name] = {"dtype": TYPES[array.dtype.str[1:]], "shape": list(array.shape),
-                        "data_offsets": [at, at + array.nbytes]}
-        at += array.nbytes
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in tensors.values():
-            file.write(numpy.ascontiguousarray(array).tobytes())
 
 
 def which(folder, *words):

@@ -13,9 +13,9 @@ namespace {
 
 /// Values that are converted at a time where they are also packed or unpacked.
 constexpr int64_t kPackedValues = 1024;
-/// Bytes: shorter runs of a swizzle are not put together to lines past the cache.
+/// Bytes of the smallest vector register: shorter runs of a swizzle are not stored past the cache.
 constexpr int64_t kLeastStreamed = 16;
-/// The most lines of a period of a swizzle that are made by permutations.
+/// The most lines of a period of a swizzle that are made by permutations: those of a page, as there is room for.
 constexpr int64_t kPermutedLines = 64;
 
 bool is_packed(DType type) { return bits(type) < 8; }

@@ -3,7 +3,8 @@ import json
 
 import numpy
 
-TYPES = {"f64": ("F64", "f8"), "f32": ("F32", "f4"), "f16": ("F16", "f2"), "s32": ("I32", "i4"), "u8": ("U8", "u1")}
+TYPES = {"f64": ("F64", "f8"), "f32": ("F32", "f4"), "f16": ("F16", "f2"), "s32": ("I32", "i4"), "u8": ("U8", "u1"),
+         "u32": ("U32", "u4"), "s64": ("I64", "i8")}
 
 
 def save(path, tensors, metadata=None):
