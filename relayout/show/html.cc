@@ -1,33 +1,15 @@
-// The page: a frame of HTML round the script and the style of page/, and the scene as JSON.
+// The page of a scene: its digits as JSON, in the frame that all pages have.
 #include "relayout/show/html.h"
 
 #include "relayout/core/error.h"
 #include "relayout/core/print.h"
 #include "relayout/show/escape.h"
+#include "relayout/show/frame.h"
 #include "relayout/show/page.h"
 #include "relayout/show/svg.h"
 
 namespace relayout::show {
 namespace {
-
-/// "sha256-...": a hash, given in hexadecimal digits, as policies of pages write it.
-std::string source_hash(std::string_view hex) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto value = [](char ch) { return static_cast<unsigned>(ch <= '9' ? ch - '0' : ch - 'a' + 10); };
-  std::string out;
-  unsigned bits = 0, held = 0;
-  for (const char ch : hex) {
-    held = held << 4 | value(ch);
-    bits += 4;
-    if (bits >= 6) {
-      bits -= 6;
-      out += kDigits[held >> bits & 63];
-    }
-  }
-  if (bits > 0) out += kDigits[held << (6 - bits) & 63];
-  out.append((4 - out.size() % 4) % 4, '=');
-  return "'sha256-" + out + "'";
-}
 
 std::string list(const Dims& dims) { return "[" + join(dims) + "]"; }
 
@@ -103,16 +85,8 @@ std::string scene_json(const Scene& scene) {
 }
 
 std::string html(const Scene& scene) {
-  const std::string title = xml_escaped(scene.title), picture = svg(scene_drawing(scene));
-  std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src " +
-         source_hash(kPageScriptHash) + "; style-src " + source_hash(kPageStyleHash) +
-         "; base-uri 'none'; form-action 'none'\">\n";
-  out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  out += "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" + title + "</title>\n";
-  out += "<style>" + std::string(kPageStyle) + "</style>\n</head>\n<body>\n<noscript>\n" + picture + "</noscript>\n";
-  out += "<script type=\"application/json\" id=\"scene\">" + scene_json(scene) + "</script>\n";
-  return out + "<script>" + std::string(kPageScript) + "</script>\n</body>\n</html>\n";
+  return framed(scene.title, svg(scene_drawing(scene)), scene_json(scene),
+                {kPageScript, kPageStyle, kPageScriptHash, kPageStyleHash});
 }
 
 }  // namespace relayout::show

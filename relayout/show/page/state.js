@@ -1,18 +1,5 @@
 // The state of the page in its address, so that it can be kept, sent, and undone by the browser's back button.
 
-/** Makes an element with properties and children; text is only ever set as text, never as marks. */
-function make(tag, properties = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name === "class") node.className = value;
-    else if (name === "text") node.textContent = value;
-    else if (name in node && typeof value !== "string") node[name] = value;
-    else node.setAttribute(name, value);
-  }
-  node.append(...children);
-  return node;
-}
-
 const state = {
   view: 0,
   index: null, // of the element that is pinned
