@@ -3,6 +3,13 @@
 /** What is lit up for a moment, over what is pinned. */
 let shown = null;
 
+// What shows the scene; build() makes all anew for another one.
+let inspector;
+let slices;
+let panes;
+let walk;
+let choices;
+
 function pinned() {
   if (state.step !== null) {
     const index = walk.indices[state.step];
@@ -45,7 +52,7 @@ const actionsOf = (buffer) => {
       if (record.index) {
         if (record.view !== state.view && !sharedIndex) {
           state.view = record.view;
-          fieldChoice.value = `${state.view}`;
+          choices.view.querySelector("select").value = `${state.view}`;
           slices.render();
           walk.load();
         }
@@ -60,15 +67,6 @@ const actionsOf = (buffer) => {
   };
 };
 
-const inspector = new Inspector();
-const slices = new SlicesPane(actionsOf(undefined));
-const panes = buffers.map((buffer) => new MemoryPane(buffer, actionsOf(buffer)));
-const walk = new Walk((index) => {
-  shown = index ? pinned() : null;
-  light(shown, true);
-  mark();
-});
-
 function choice(words, options, value, take) {
   const select = make("select", {}, ...options.map(([key, text]) => make("option", { value: key, text })));
   select.value = value;
@@ -77,29 +75,27 @@ function choice(words, options, value, take) {
     writeHash(true);
     renderAll();
   });
-  return [make("label", { text: `${words} ` }, select), select];
+  return make("label", { text: `${words} ` }, select);
 }
 
-const [colourLabel, colourChoice] = choice(
-  "Colour by",
-  colourings.map(({ key, words }) => [key, words]),
-  state.colour,
-  (value) => (state.colour = value),
-);
-const labels = [["index", "index"], ["offset", "offset"]];
-if (scene.views.some((view) => view.values)) labels.push(["value", "value"]);
-const [labelLabel, labelChoice] = choice("In memory's cells", labels, state.label, (value) => (state.label = value));
-const [fieldLabel, fieldChoice] = choice(
-  scene.kind === "fields" ? "Field" : "Side",
-  scene.views.map((view, at) => [`${at}`, view.name || view.expression]),
-  `${state.view}`,
-  (value) => {
+/** The choices above the panes, of the scene. */
+function makeChoices() {
+  const labels = [["index", "index"], ["offset", "offset"]];
+  if (scene.views.some((view) => view.values)) labels.push(["value", "value"]);
+  const colours = colourings.map(({ key, words }) => [key, words]);
+  const sides = scene.views.map((view, at) => [`${at}`, view.name || view.expression]);
+  const takeSide = (value) => {
     state.view = Number(value);
     state.index = null;
     state.step = null;
     walk.load();
-  },
-);
+  };
+  return {
+    colour: choice("Colour by", colours, state.colour, (value) => (state.colour = value)),
+    label: choice("In memory's cells", labels, state.label, (value) => (state.label = value)),
+    view: choice(scene.kind === "fields" ? "Field" : "Side", sides, `${state.view}`, takeSide),
+  };
+}
 
 function renderAll() {
   slices.render();
@@ -114,9 +110,7 @@ function renderAll() {
 function readAddress() {
   walk.pause();
   readHash();
-  colourChoice.value = state.colour;
-  labelChoice.value = state.label;
-  fieldChoice.value = `${state.view}`;
+  for (const key of ["colour", "label", "view"]) choices[key].querySelector("select").value = `${state[key]}`;
   walk.load();
   renderAll();
 }
@@ -140,19 +134,37 @@ function facts() {
   });
 }
 
-function build() {
-  const header = make("header", {}, make("h1", { text: scene.title }), ...(scene.views.length > 1 ? facts() : []));
-  if (scene.comparison) {
-    const verdict = make("p", { class: scene.comparison.index ? "verdict differs" : "verdict", text: scene.comparison.text });
-    header.append(verdict);
-    if (scene.comparison.index) {
-      const go = make("button", { type: "button", text: "Show where they part" });
-      go.addEventListener("click", () => slices.actions.pin({ slot: "element", view: state.view, index: scene.comparison.index }, true));
-      verdict.append(" ", go);
-    }
+/** What stands above the panes: what each side is, and how the two compare. */
+function headWords() {
+  const out = scene.views.length > 1 ? facts() : [];
+  if (!scene.comparison) return out;
+  const { text, index } = scene.comparison;
+  const verdict = make("p", { class: index ? "verdict differs" : "verdict", text });
+  if (index) {
+    const go = make("button", { type: "button", text: "Show where they part" });
+    go.addEventListener("click", () => slices.actions.pin({ slot: "element", view: state.view, index }, true));
+    verdict.append(" ", go);
   }
-  const controls = make("div", { class: "controls" }, colourLabel, labelLabel);
-  if (scene.views.length > 1) controls.append(fieldLabel);
+  return [...out, verdict];
+}
+
+const heading = make("h1");
+const content = make("div", { class: "content" });
+
+/** Makes all that shows the scene anew. */
+function build() {
+  inspector = new Inspector();
+  slices = new SlicesPane(actionsOf(undefined));
+  panes = buffers.map((buffer) => new MemoryPane(buffer, actionsOf(buffer)));
+  walk = new Walk((index) => {
+    shown = index ? pinned() : null;
+    light(shown, true);
+    mark();
+  });
+  choices = makeChoices();
+  heading.textContent = scene.title;
+  const controls = make("div", { class: "controls" }, choices.colour, choices.label);
+  if (scene.views.length > 1) controls.append(choices.view);
   const memory = make("div", { class: "memories" }, ...panes.map((pane) => pane.root));
   const columns = make("div", { class: "columns" }, slices.root, memory);
   const notes = (scene.notes ?? []).map(({ title, text }) =>
@@ -163,11 +175,21 @@ function build() {
       make("pre", { class: "nest", tabIndex: 0, "aria-label": title, text }),
     ),
   );
-  document.body.append(make("main", {}, header, controls, legend(), inspector.root, columns, walk.root, ...notes));
-  document.body.classList.add("ready");
+  content.replaceChildren(...headWords(), controls, legend(), inspector.root, columns, walk.root, ...notes);
+}
+
+/** Shows another scene from now on, as at first; the address says the rest, by readAddress(). */
+function showScene(given) {
+  walk.pause();
+  shown = null;
+  takeScene(given);
+  Object.assign(state, firstState());
+  build();
 }
 
 build();
+document.body.append(make("main", {}, make("header", {}, heading), content));
+document.body.classList.add("ready");
 readAddress();
 addEventListener("popstate", readAddress);
 addEventListener("hashchange", readAddress);

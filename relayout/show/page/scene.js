@@ -1,6 +1,10 @@
 // What the page shows, as values: the buffers of a scene, what lies in their cells, and what colours cells.
 
-const scene = JSON.parse(document.getElementById("scene").textContent);
+// The scene that is shown, and what follows from it; takeScene() sets all four.
+let scene;
+let buffers;
+let sharedIndex; // whether an index of one view is an index of all others too: the two sides of a comparison
+let colourings; // how cells can be coloured: {key, words, of(view, index, offset)}, which gives a number
 const COLOURS = 8;
 const LINE_BYTES = 64;
 const PAGE_BYTES = 4096;
@@ -15,7 +19,7 @@ function greatestCommonDivisor(a, b) {
  * Memory as cells of `unit` bits each: one buffer for each view of its own, one for all fields of a record. Where
  * fields have elements of several sizes, a cell is the largest that all are multiples of.
  */
-const buffers = (() => {
+function buffersOfScene() {
   const all = scene.views.map((view, at) => ({ view, at }));
   if (scene.kind === "fields") {
     const unit = scene.views.reduce((bits, view) => greatestCommonDivisor(bits, view.bits), 0);
@@ -27,16 +31,12 @@ const buffers = (() => {
     cells: member.view.span,
     members: [member],
   }));
-})();
+}
 
 /** The buffer that a view lies in. */
 function bufferOf(viewAt) {
   return buffers[scene.kind === "fields" ? 0 : viewAt];
 }
-
-/** Whether an index of one view is an index of all others too: the two sides of a comparison. */
-const sharedIndex =
-  scene.kind === "sides" && scene.views.every((view) => view.dims.join() === scene.views[0].dims.join());
 
 /** What lies in a cell: {slot, view, index, offset, first, width}; first and width are the element's cells. */
 function cellAt(buffer, cell) {
@@ -77,8 +77,7 @@ function frameOf(view, index) {
   return { values, number: around.reduceRight((sum, digit, k) => sum * digit.extent + values[k], 0) };
 }
 
-/** How cells can be coloured: {key, words, of(view, index, offset)}, which gives a number. */
-const colourings = (() => {
+function colouringsOfScene() {
   const first = scene.views[0];
   const out = [];
   if (scene.kind === "fields") {
@@ -108,4 +107,14 @@ const colourings = (() => {
     },
   );
   return out;
-})();
+}
+
+/** Shows another scene from now on. The state is the caller's to reset. */
+function takeScene(given) {
+  scene = given;
+  buffers = buffersOfScene();
+  sharedIndex = scene.kind === "sides" && scene.views.every((view) => view.dims.join() === scene.views[0].dims.join());
+  colourings = colouringsOfScene();
+}
+
+takeScene(JSON.parse(document.getElementById("scene").textContent));

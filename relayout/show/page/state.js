@@ -1,19 +1,25 @@
 // The state of the page in its address, so that it can be kept, sent, and undone by the browser's back button.
 
-const state = {
-  view: 0,
-  index: null, // of the element that is pinned
-  colour: scene.kind === "fields" ? "field" : "run",
-  label: scene.views.some((view) => view.values) ? "value" : "index",
-  order: "", // of the walk: letters, outermost first, or "memory"
-  step: null, // of the walk
-  cache: 32, // KiB
-};
+/** What a scene shows before anything is chosen. */
+function firstState() {
+  return {
+    view: 0,
+    index: null, // of the element that is pinned
+    colour: scene.kind === "fields" ? "field" : "run",
+    label: scene.views.some((view) => view.values) ? "value" : "index",
+    order: "", // of the walk: letters, outermost first, or "memory"
+    step: null, // of the walk
+    cache: 32, // KiB
+  };
+}
+
+const state = firstState();
 
 function hashOfState() {
   const out = new URLSearchParams();
   if (state.view !== 0) out.set("view", state.view);
   if (state.index) out.set("index", state.index.join(","));
+  const defaults = firstState();
   for (const key of ["colour", "label", "order", "cache"]) {
     if (state[key] !== defaults[key]) out.set(key, state[key]);
   }
@@ -27,7 +33,7 @@ function wholeNumber(text, most) {
 
 /** Takes what the address says; what is no state of this page is left out. */
 function readHash() {
-  Object.assign(state, defaults, { index: null, step: null, view: 0 });
+  Object.assign(state, firstState());
   const given = new URLSearchParams(location.hash.slice(1));
   const view = wholeNumber(given.get("view") ?? "0", scene.views.length - 1);
   if (view !== null) state.view = view;
@@ -55,5 +61,3 @@ function writeHash(push) {
     // The frame of a notebook has no address of its own; the page goes on without.
   }
 }
-
-const defaults = { colour: state.colour, label: state.label, order: "", cache: state.cache };
