@@ -4,7 +4,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/print.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/outline_words.h"
 
 namespace relayout {
 namespace {
@@ -27,10 +27,6 @@ std::string side(const char* name_of_side, const TensorDesc& desc) {
   return out + "\n";
 }
 
-std::string plural(int64_t count, const std::string& one, const std::string& many = {}) {
-  return std::to_string(count) + " " + (count == 1 ? one : many.empty() ? one + "s" : many);
-}
-
 /// The shortest text that reads back as the same number.
 template <typename T>
 std::string number(T value) {
@@ -42,43 +38,18 @@ std::string unit_text(int unit_bits, int64_t stride) {
   return std::to_string(stride) + (unit_bits == 8 ? " bytes" : " elements");
 }
 
-std::string axis_text(const BoxPlan& box, const Axis& axis) {
-  if (axis.table >= 0) return std::to_string(axis.extent) + " steps by table";
-  return std::to_string(axis.extent) + " steps of " + unit_text(box.unit_bits[0], axis.stride[kSrc]) + " -> " +
-         unit_text(box.unit_bits[1], axis.stride[kDst]);
+std::string axis_text(const BoxOutline& box, const OutlineAxis& axis) {
+  if (axis.table) return std::to_string(axis.extent) + " steps by table";
+  return std::to_string(axis.extent) + " steps of " + unit_text(box.unit_bits[0], axis.src) + " -> " +
+         unit_text(box.unit_bits[1], axis.dst);
 }
 
-std::string stages_text(const Stages& stages) {
-  std::string out;
-  const auto side = [&](bool buffer, const char* role, const Stretches& stretches) {
-    if (buffer) out += role + plural(stretches.count, "stretch", "stretches") + " of " + std::to_string(stretches.run);
-  };
-  side(stages.reads, ", read in ", stages.in);
-  side(stages.writes, ", written in ", stages.out);
-  return out;
-}
-
-std::string box_text(const PlanData& plan, const BoxPlan& box) {
-  std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
-  if (box.as<PermutedRows>()) out += ", or by lines, where the instruction set can permute bytes";
-  if (const auto* stages = box.as<Stages>()) out += stages_text(*stages);
-  if (const auto* tiles = box.as<TileRuns>()) {
-    int64_t boxes = 0, bytes = 0;
-    for (const TileRun& run : tiles->runs) {
-      boxes += static_cast<int64_t>(run.boxes.size());
-      bytes += run.bytes;
-    }
-    out += ", the largest of " + plural(boxes, "box", "boxes") + " that make a tile";
-    if (bytes > 0) out += " of " + plural(bytes, "byte");
+std::string box_text(const BoxOutline& box) {
+  std::string out = "    " + plural(box.elements, "element") + ": " + box.kernel + "\n";
+  for (const OutlineAxis& axis : box.axes) {
+    if (axis.role == OutlineAxis::Role::piece || (box.one_run && axis.role == OutlineAxis::Role::column)) continue;
+    out += "      " + std::string(name(axis.role)) + "  " + axis_text(box, axis) + "\n";
   }
-  out += "\n";
-  const auto line = [&](const char* role, const Axis& axis) {
-    if (axis.extent > 1) out += std::string("      ") + role + axis_text(box, axis) + "\n";
-  };
-  for (const Axis& loop : box.loops) line("loop  ", loop);
-  for (auto row = box.rows.rbegin(); row != box.rows.rend(); ++row) line("rows  ", *row);
-  if (box.long_runs) return out;
-  for (auto col = box.cols.rbegin(); col != box.cols.rend(); ++col) line("cols  ", *col);
   return out;
 }
 
@@ -146,7 +117,8 @@ std::string PlanData::explain() const {
   out += side("to  ", dst_) + tables_text(attributes_.dst_index, "written") + arithmetic_text(*this);
   if (dst_.layout.empty() || *checked_product(dims) == 0) return out + "  nothing to do";
   out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
-  for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i) out += box_text(*this, boxes_[i]);
+  for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i)
+    out += box_text(outline_of(*this, boxes_[i]));
   if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
   const int64_t filled = dst_.layout.padded_elements() - dst_.layout.elements();
   if (dst_.layout.padded()) {

@@ -1,0 +1,69 @@
+// BoxOutline: one box of a plan as a value that people can read: where it lies, the loops over it, the method and why.
+//
+// A box covers some indices of the destination. Its axes stand in the order in which they run, the outermost first: the
+// loops around the region, then the rows, then the columns, then the elements of a piece. The blocks cut rows and
+// columns; move_order.h says in which order blocks, and the elements in them, are moved.
+//
+//     nchw -> nhwc of 2x3x4x5, f32:  loop n (2 | 240 -> 240 bytes)  rows hw (20 | 4 -> 12)  columns c (3 | 80 -> 4)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relayout/core/extents.h"
+
+namespace relayout {
+
+/// An axis as a part of the nest of its box: `extent` steps, each so many units further on both sides. A unit is a
+/// byte, or an element where BoxOutline::unit_bits is less than 8.
+struct OutlineAxis {
+  /// The elements of a piece move at once: they have no strides, because they follow each other, or are permuted.
+  enum class Role : uint8_t { loop, row, column, piece };
+  /// What an axis does to the index of the destination: with every step, `place` more of one dim, `extent` times, and
+  /// then again from the start with the next part. 0 as the place: the dim changes by a table, or several dims that are
+  /// one axis are cut elsewhere than where one of them ends.
+  struct Part {
+    int dim = 0;
+    int64_t place = 1, extent = 1;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+
+  Role role = Role::loop;
+  int64_t extent = 1;
+  int64_t src = 0, dst = 0;  // strides
+  bool table = false;        // a table has the offsets, and there are no strides
+  std::vector<Part> parts;   // innermost first
+};
+std::string_view name(OutlineAxis::Role role);
+
+/// A buffer in the cache through which a chunk of stages goes on one side.
+struct OutlineBuffer {
+  bool reads = false;              // behind the source; otherwise before the destination
+  int64_t stretches = 1, run = 1;  // so many stretches of so many elements are read or written for a chunk
+};
+
+struct BoxOutline {
+  std::string kernel;  // as in explain()
+  std::string method;  // in a word or two: "transpose"
+  std::string why;     // a sentence without its full stop: why it is this method
+  int64_t elements = 0;
+  bool past_cache = false;  // whether the destination is written past the cache, in whole lines
+  std::array<int64_t, 2> unit_bits{8, 8};
+  std::vector<OutlineAxis> axes;
+  bool one_run = false;  // the columns are one run, so that they are no steps of a loop
+  /// What a block is called: "block", "chunk" or "tile"; its rows and columns; and how many there are: strips (rows)
+  /// and panels (columns) of a region, and all together.
+  std::string unit = "block";
+  int64_t block_rows = 1, block_cols = 1, strips = 1, panels = 1, blocks = 1;
+  std::vector<OutlineBuffer> buffers;
+
+  /// The index of the destination that is moved to first; and the smallest box of indices that holds all that are moved
+  /// to or filled, in the padding too. Of boxes of over 65,536 elements by stages, tiles, line programs or uneven axes,
+  /// and of padding, the one that holds the first and the last block. Empty where the destination has no index there.
+  Dims first, origin, extents;
+};
+
+}  // namespace relayout

@@ -1,0 +1,165 @@
+// What a box plan is called, and why it is done this way: one function a method, as its header says it.
+#include "relayout/reorder/outline_words.h"
+
+#include <algorithm>
+
+#include "relayout/core/dtype.h"
+#include "relayout/reorder/move_walker.h"
+
+namespace relayout {
+namespace {
+
+struct Words {
+  std::string method, why;
+};
+
+/// Writes the words of a box.
+class Explainer {
+ public:
+  Explainer(const PlanData& plan, const BoxPlan& box) : plan_(plan), box_(box) {}
+
+  Words operator()(const LongCopy&) const {
+    return {"copy runs", "runs of " + bytes(box_.row_bytes()) +
+                             " follow each other on both sides, so that each is "
+                             "copied by itself"};
+  }
+  Words operator()(const RepeatedRuns&) const {
+    return {"repeat",
+            "the source does not step along the innermost axis of the destination, so that one piece fills a "
+            "run"};
+  }
+  Words operator()(const CopiedPieces&) const {
+    return {"copy pieces", bytes(box_.piece[kDst]) +
+                               " follow each other on both sides, too few to be copied by "
+                               "themselves"};
+  }
+  Words operator()(const Transposition&) const { return {"transpose", kTransposes}; }
+  Words operator()(const Gather&) const {
+    return {"gather", "elements follow each other on at most one side, so that they are moved one by one"};
+  }
+  Words operator()(const RegisterTiles&) const {
+    return {"transpose by tiles of registers",
+            "runs are short on both sides, so that squares of 16 by 16 bytes are transposed in registers"};
+  }
+  Words operator()(const ProgrammedLines&) const {
+    return {"line program",
+            "the lines of the destination hold bytes of a few lines of the source, so that each is put "
+            "together by permutations of bytes"};
+  }
+  Words operator()(const PermutedRows& method) const {
+    const Words otherwise = std::visit([&](const auto& plain) { return (*this)(plain); }, method.otherwise);
+    return {otherwise.method + ", or permuted lines",
+            "rows are alike and follow each other in the destination, so that whole lines of it can be made by "
+            "permutations of bytes"};
+  }
+  Words operator()(const SubByte&) const {
+    return {"unpack and pack", "elements of " + std::to_string(bits(plan_.dst().dtype)) +
+                                   " bits do not start at whole bytes, so that they are unpacked, moved and packed"};
+  }
+  Words operator()(const Fill&) const { return {"fill", "padding of the destination is set to a value"}; }
+  Words operator()(const ConvertedRuns&) const {
+    return {"convert runs", "runs follow each other on both sides, so that values are converted from run to run"};
+  }
+  Words operator()(const ConvertedTransposition&) const { return {"convert and transpose", kTransposes}; }
+  Words operator()(const ConvertedElements& method) const {
+    if (method.runs)
+      return {"convert pieces", "only a few values follow each other on both sides, so that they go by a buffer"};
+    return {"convert one by one", "values follow each other on at most one side, so that they go by a buffer"};
+  }
+  Words operator()(const Stages& method) const {
+    const std::string sides = method.reads && method.writes ? "both sides are"
+                              : method.reads                ? "the source is read"
+                                                            : "the destination is written";
+    return {"stages", sides + (method.reads && method.writes ? " reached" : "") +
+                          " in long stretches by way of the cache, and elements change places there"};
+  }
+  Words operator()(const TileRuns&) const {
+    return {"tiles",
+            "several boxes write to the same lines of the destination, so that each line is written once, tile "
+            "by tile"};
+  }
+
+ private:
+  static constexpr const char* kTransposes =
+      "rows follow each other in the source and columns in the destination, so that squares are transposed";
+
+  static std::string bytes(int64_t count) { return plural(count, "byte"); }
+
+  const PlanData& plan_;
+  const BoxPlan& box_;
+};
+
+std::string stages_text(const std::vector<OutlineBuffer>& buffers) {
+  std::string out;
+  for (const OutlineBuffer& buffer : buffers) {
+    out += (buffer.reads ? ", read in " : ", written in ") + plural(buffer.stretches, "stretch", "stretches") + " of " +
+           std::to_string(buffer.run);
+  }
+  return out;
+}
+
+std::string tiles_text(const TileRuns& tiles) {
+  int64_t boxes = 0, bytes = 0;
+  for (const TileRun& run : tiles.runs) {
+    boxes += static_cast<int64_t>(run.boxes.size());
+    bytes += run.bytes;
+  }
+  return ", the largest of " + plural(boxes, "box", "boxes") + " that make a tile" +
+         (bytes > 0 ? " of " + plural(bytes, "byte") : "");
+}
+
+OutlineAxis axis_of(const Axis& axis, OutlineAxis::Role role) {
+  const bool table = axis.table >= 0;
+  return {role, axis.extent, table ? 0 : axis.stride[kSrc], table ? 0 : axis.stride[kDst], table, {}};
+}
+
+}  // namespace
+
+int64_t elements_of_piece(const PlanData& plan, const BoxPlan& box) {
+  if (box.as<Stages>() || box.as<TileRuns>() || box.as<ProgrammedLines>() || box.as<Fill>()) return 1;
+  return std::max<int64_t>(1, piece_bits(box) / bits(plan.dst().dtype));
+}
+
+std::string plural(int64_t count, const std::string& one, const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many.empty() ? one + "s" : many);
+}
+
+std::string_view name(OutlineAxis::Role role) {
+  static constexpr std::string_view kNames[] = {"loop", "rows", "cols", "piece"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
+  BoxOutline out;
+  Words words = std::visit(Explainer(plan, box), box.method);
+  out.method = std::move(words.method);
+  out.why = std::move(words.why);
+  out.elements = box.elements;
+  const auto* fill = box.as<Fill>();
+  out.past_cache = box.past_cache || (fill && fill->past_cache) || box.as<TileRuns>() != nullptr;
+  for (const Operand side : {kSrc, kDst}) out.unit_bits[side] = box.unit_bits[side];
+  out.one_run = box.long_runs;
+  out.block_rows = box.block_rows, out.block_cols = box.block_cols;
+  out.strips = box.strips, out.panels = box.panels, out.blocks = box.blocks;
+  if (const auto* stages = box.as<Stages>()) {
+    out.unit = "chunk";
+    if (stages->reads) out.buffers.push_back({true, stages->in.count, stages->in.run});
+    if (stages->writes) out.buffers.push_back({false, stages->out.count, stages->out.run});
+  }
+  out.kernel = plan.kernel(box) + stages_text(out.buffers);
+  if (box.as<PermutedRows>()) out.kernel += ", or by lines, where the instruction set can permute bytes";
+  if (const auto* tiles = box.as<TileRuns>()) {
+    out.unit = "tile";
+    out.kernel += tiles_text(*tiles);
+  }
+  for (const Axis& loop : box.loops) out.axes.push_back(axis_of(loop, OutlineAxis::Role::loop));
+  for (auto row = box.rows.rbegin(); row != box.rows.rend(); ++row)
+    out.axes.push_back(axis_of(*row, OutlineAxis::Role::row));
+  for (auto col = box.cols.rbegin(); col != box.cols.rend(); ++col)
+    out.axes.push_back(axis_of(*col, OutlineAxis::Role::column));
+  out.axes.push_back({OutlineAxis::Role::piece, elements_of_piece(plan, box), 0, 0, false, {}});
+  std::erase_if(out.axes, [](const OutlineAxis& axis) { return axis.extent == 1; });
+  return out;
+}
+
+}  // namespace relayout

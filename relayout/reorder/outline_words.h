@@ -1,0 +1,20 @@
+// A box plan in words: its kernel, method and reason (internal to reorder).
+#pragma once
+
+#include <string>
+
+#include "relayout/reorder/box_outline.h"
+#include "relayout/reorder/plan_data.h"
+
+namespace relayout {
+
+/// The outline of a box without its indices: BoxOutline::first, origin, extents, and the parts of the axes.
+BoxOutline outline_of(const PlanData& plan, const BoxPlan& box);
+
+/// How many elements the pieces of a box have, where it has rows and columns of pieces.
+int64_t elements_of_piece(const PlanData& plan, const BoxPlan& box);
+
+/// "1 box", "2 boxes".
+std::string plural(int64_t count, const std::string& one, const std::string& many = {});
+
+}  // namespace relayout
