@@ -103,6 +103,7 @@ std::vector<Verb> add_checkpoint(CommandLine& line);
 Verb add_plan(CommandLine& line);
 Verb add_check(CommandLine& line);
 Verb add_run(CommandLine& line);
+Verb add_explain(CommandLine& line);
 Verb add_any(CommandLine& line);
 Verb add_tags(CommandLine& line);
 Verb add_doctor(CommandLine& line);

@@ -86,7 +86,7 @@ int run(int argc, char** argv) {
     verbs.push_back(add(line));
   for (Verb& verb : add_checkpoint(line)) verbs.push_back(std::move(verb));
   for (Verb (*add)(CommandLine&) :
-       {add_plan, add_check, add_run, add_any, add_tags, add_doctor, add_help, add_completion})
+       {add_plan, add_check, add_run, add_any, add_explain, add_tags, add_doctor, add_help, add_completion})
     verbs.push_back(add(line));
   bool json = wants_json(argc, argv), in_parts = false;
   try {

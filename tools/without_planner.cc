@@ -25,6 +25,7 @@ Verb absent(CommandLine& line, const std::string& name, const std::string& what)
 
 Verb add_plan(CommandLine& line) { return absent(line, "plan", "Choose the layouts of a model's tensors"); }
 Verb add_run(CommandLine& line) { return absent(line, "run", "Run a model in its cheapest layouts"); }
+Verb add_explain(CommandLine& line) { return absent(line, "explain", "Say why a program's reorders are there"); }
 Verb add_any(CommandLine& line) { return absent(line, "any", "Show what layouts a primitive chooses by `any`"); }
 
 void add_saved_plan_options(Command&, ModelFlags&) {}

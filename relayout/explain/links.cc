@@ -1,0 +1,42 @@
+// Makers and readers by the keys of tensors: see links.h.
+#include "relayout/explain/links.h"
+
+#include <algorithm>
+#include <map>
+
+namespace relayout::explain {
+namespace {
+
+/// The operand that data comes by: the first that holds no weights.
+const Tensor* data_of(const Event& event) {
+  for (const Tensor& tensor : event.reads) {
+    if (event.reorder || !tensor.weights) return &tensor;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Links find_links(const Trace& trace, const Runs& runs) {
+  const std::size_t count = trace.events.size();
+  Links out{std::vector<std::optional<std::size_t>>(count), std::vector<std::vector<std::size_t>>(count)};
+  std::map<std::string, std::size_t> written;  // the last event of this run that wrote such a tensor
+  for (std::size_t i = 0; i < count; ++i) {
+    const Event& event = trace.events[i];
+    if (i > 0 && runs.run_of[i] != runs.run_of[i - 1]) written.clear();
+    const Tensor* data = data_of(event);
+    for (const Tensor& tensor : event.reads) {
+      const auto found = tensor.key.empty() ? written.end() : written.find(tensor.key);
+      if (found == written.end()) continue;
+      if (&tensor == data) out.maker[i] = found->second;
+      std::vector<std::size_t>& readers = out.readers[found->second];
+      if (readers.empty() || readers.back() != i) readers.push_back(i);
+    }
+    for (const Tensor& tensor : event.writes) {
+      if (!tensor.key.empty()) written[tensor.key] = i;
+    }
+  }
+  return out;
+}
+
+}  // namespace relayout::explain

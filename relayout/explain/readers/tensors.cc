@@ -1,0 +1,58 @@
+// Tensors from what sources write of them: see tensors.h.
+#include "relayout/explain/readers/tensors.h"
+
+#include "relayout/core/format.h"
+
+namespace relayout::explain {
+namespace {
+
+std::optional<DType> dtype_words(const std::string& text) {
+  if (text == "float") return DType::f32;  // of C, as ONNX and PyTorch call it
+  try {
+    return parse_dtype(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Tensor described(std::string tensor_name, const std::string& expression, const std::optional<Dims>& dims,
+                 const std::string& dtype) {
+  Tensor out{.name = std::move(tensor_name), .layout = expression, .dtype = dtype, .dims = dims};
+  const auto type = dtype_words(dtype);
+  if (type) out.dtype = name(*type);
+  if (!type || !dims || expression.empty()) return out;
+  try {
+    out.desc = TensorDesc(Format::parse(expression).bind(*dims), *type);
+  } catch (const Error&) {  // a word of the source, or a rank that the tag does not have
+  }
+  return out;
+}
+
+Tensor strided(std::string tensor_name, const Dims& dims, const Dims& strides, const std::string& dtype) {
+  Tensor out{.name = std::move(tensor_name), .layout = "strides:" + join(strides), .dtype = dtype, .dims = dims};
+  const auto type = dtype_words(dtype);
+  if (type) out.dtype = name(*type);
+  try {
+    const Layout layout = Layout::strided(dims, strides);
+    if (const auto tag = tag_of(layout)) out.layout = *tag;
+    if (type) out.desc = TensorDesc(layout, *type);
+  } catch (const Error&) {  // of other ranks, negative, or too large
+  }
+  return out;
+}
+
+std::string plain_tag(int rank) {
+  std::string out;
+  for (int d = 0; d < rank; ++d) out += static_cast<char>('a' + d);
+  return out;
+}
+
+std::string reordered_tag(const std::vector<int>& order) {
+  std::string out;
+  for (const int d : order) out += static_cast<char>('a' + d);
+  return out;
+}
+
+}  // namespace relayout::explain

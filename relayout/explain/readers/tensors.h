@@ -1,0 +1,21 @@
+// Tensors of readers: from an expression or strides, and a type in any system's words (internal to explain).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "relayout/explain/trace.h"
+
+namespace relayout::explain {
+
+/// The tensor with the layout of an expression, bound to dims. Where the expression or the type is not known here, it
+/// keeps the words and has no descriptor.
+Tensor described(std::string name, const std::string& expression, const std::optional<Dims>& dims,
+                 const std::string& dtype);
+/// The same of strides in elements; the layout is the tag that they are, where there is one.
+Tensor strided(std::string name, const Dims& dims, const Dims& strides, const std::string& dtype);
+/// "abcd" of that rank, and the tag of its dims in another order: reordered_tag({0, 2, 3, 1}) is "acdb".
+std::string plain_tag(int rank);
+std::string reordered_tag(const std::vector<int>& order);
+
+}  // namespace relayout::explain

@@ -1,0 +1,191 @@
+// Groups the reorders of a trace and judges them: see report.h.
+#include "relayout/explain/report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <tuple>
+
+#include "relayout/explain/judge.h"
+
+namespace relayout::explain {
+namespace {
+
+/// What a plan of this project has to be faster by before a reorder is called slow, and what has to be gained at least.
+constexpr double kSlowFactor = 1.5, kSlowMilliseconds = 0.005;
+
+int64_t bytes_of(const Tensor& src, const Tensor& dst) {
+  if (!src.desc || !dst.desc) return 0;
+  return src.desc->size_bytes() + dst.desc->size_bytes();
+}
+
+std::string same_kind(const Event& event) {
+  return event.kind + "|" + event.implementation + "|" + event.detail + "|" + event.reads.front().key + "|" +
+         event.writes.front().key + "|" + (event.name.empty() ? "" : event.name);
+}
+
+/// In how many runs each kind of reorder stands.
+std::map<std::string, int64_t> runs_of_kinds(const Trace& trace, const Runs& runs) {
+  std::map<std::string, std::set<int64_t>> seen;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    if (trace.events[i].reorder) seen[same_kind(trace.events[i])].insert(runs.run_of[i]);
+  }
+  std::map<std::string, int64_t> out;
+  for (const auto& [kind, in] : seen) out[kind] = trace.in_order ? static_cast<int64_t>(in.size()) : trace.runs;
+  return out;
+}
+
+std::string readers_of(const Surroundings& all, std::size_t event) {
+  const std::vector<std::size_t>& readers = all.links.readers[event];
+  if (readers.empty()) return "the program";
+  std::string out = named(all.trace, readers.front());
+  if (readers.size() > 1) out += " and " + std::to_string(readers.size() - 1) + " more";
+  return out;
+}
+
+Reorder start(const Surroundings& all, std::size_t i) {
+  const Event& event = all.trace.events[i];
+  Reorder out{.src = event.reads.front(), .dst = event.writes.front(), .perm = event.perm, .name = event.name};
+  out.implementation = event.implementation;
+  out.detail = event.detail;
+  out.maker = all.links.maker[i] ? named(all.trace, *all.links.maker[i]) : "the program";
+  out.reader = readers_of(all, i);
+  out.bytes = bytes_of(out.src, out.dst);
+  return out;
+}
+
+void ask_machine(Reorder& reorder, const MachineTimes& machine) {
+  if (reorder.bytes > 0 && machine.copy_ms) reorder.copy_ms = machine.copy_ms(reorder.bytes);
+  if (!reorder.src.desc || !reorder.dst.desc || !machine.planned_ms) return;
+  if (reorder.src.desc->layout.dims() == reorder.dst.desc->layout.dims())
+    reorder.planned_ms = machine.planned_ms(*reorder.src.desc, *reorder.dst.desc);
+}
+
+/// Milliseconds with three digits that count.
+std::string short_ms(double ms) {
+  char text[32];
+  std::snprintf(text, sizeof text, ms < 0.1 ? "%.4f" : ms < 10 ? "%.3f" : "%.1f", ms);
+  return text;
+}
+
+/// The middle one; of an even number the lower of both, as a slow first run should not count.
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
+void finish(Reorder& reorder, const Report& report) {
+  const auto each = reorder.typical_ms;
+  const double in_a_run = static_cast<double>(reorder.times) / static_cast<double>(report.runs);
+  const double a_run = each.value_or(0) * in_a_run;
+  if (report.ms > 0) reorder.share = reorder.ms.value_or(0) / report.ms;
+  if (reorder.verdict == Verdict::needed && each && reorder.planned_ms && *each > kSlowFactor * *reorder.planned_ms &&
+      *each - *reorder.planned_ms > kSlowMilliseconds) {
+    reorder.verdict = Verdict::slow;
+    reorder.why += " It takes " + short_ms(*each) + " ms, and a plan of relayout is predicted to take " +
+                   short_ms(*reorder.planned_ms) + " ms on one thread.";
+    reorder.advice += std::string(reorder.advice.empty() ? "" : " ") + "Measure the plan by the command below.";
+  }
+  switch (reorder.verdict) {
+    case Verdict::needed: break;
+    case Verdict::slow: reorder.saves_ms = a_run * (1 - *reorder.planned_ms / *each); break;
+    case Verdict::repeated:
+    case Verdict::avoidable:
+    case Verdict::padding_only: reorder.saves_ms = a_run; break;
+  }
+}
+
+using GroupKey = std::tuple<std::string, std::string, std::string, Verdict>;
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::needed: return "needed";
+    case Verdict::avoidable: return "avoidable";
+    case Verdict::repeated: return "repeated";
+    case Verdict::slow: return "slow";
+    case Verdict::padding_only: return "padding only";
+  }
+  return "";
+}
+
+std::optional<double> Reorder::gbps() const {
+  if (!typical_ms || *typical_ms <= 0 || bytes == 0) return std::nullopt;
+  return static_cast<double>(bytes) / *typical_ms / 1e6;
+}
+
+std::map<Verdict, Report::Total> Report::totals() const {
+  std::map<Verdict, Total> out;
+  for (const Reorder& reorder : reorders) {
+    Total& total = out[reorder.verdict];
+    total.reorders += reorder.times;
+    total.ms += reorder.ms.value_or(0);
+    total.saves_ms += reorder.saves_ms;
+  }
+  return out;
+}
+
+Report explain(const Trace& trace, const ExplainOptions& options) {
+  const Runs runs = find_runs(trace, options.runs);
+  const Links links = find_links(trace, runs);
+  Surroundings all{trace, runs, links};
+  for (const Event& event : trace.events)
+    all.trains = all.trains || std::ranges::any_of(event.writes, [](const Tensor& tensor) {
+                   return tensor.name.starts_with("diff_wei");
+                 });
+  Report out{.system = trace.system, .version = trace.version, .source = trace.source, .threads = trace.threads};
+  out.runs = trace.in_order ? runs.count : trace.runs;
+  const auto repeats = static_cast<double>(trace.in_order ? 1 : trace.runs);
+  out.predicted = trace.predicted;
+  out.notes = trace.notes;
+  out.machine = options.machine.name;
+  const std::map<std::string, int64_t> in_runs = runs_of_kinds(trace, runs);
+  std::map<GroupKey, std::size_t> groups;
+  std::vector<std::vector<double>> each;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    out.events += trace.in_order ? 1 : trace.runs;
+    if (event.ms) out.timed = true, out.ms += *event.ms * repeats;
+    if (!event.reorder) continue;
+    const std::string kind = same_kind(event);
+    const Judgement judgement = judge(all, i, in_runs.at(kind));
+    const auto kind_of = [&](const std::optional<std::size_t>& other) {
+      return other ? trace.events[*other].kind + trace.events[*other].name : "";
+    };
+    const auto& readers = links.readers[i];
+    const GroupKey key{kind, kind_of(links.maker[i]), readers.empty() ? "" : kind_of(readers.front()),
+                       judgement.verdict};
+    const auto [found, added] = groups.try_emplace(key, out.reorders.size());
+    if (added) {
+      each.emplace_back();
+      Reorder& made = out.reorders.emplace_back(start(all, i));
+      made.verdict = judgement.verdict;
+      made.why = judgement.why;
+      made.advice = judgement.advice;
+      made.runs = in_runs.at(kind);
+    }
+    Reorder& reorder = out.reorders[found->second];
+    reorder.places.push_back(event.place);
+    reorder.times += trace.in_order ? 1 : trace.runs;
+    if (event.ms) {
+      reorder.ms = reorder.ms.value_or(0) + *event.ms * repeats;
+      each[found->second].push_back(*event.ms);
+      out.reorder_ms += *event.ms * repeats;
+    }
+  }
+  for (std::size_t k = 0; k < out.reorders.size(); ++k) {
+    Reorder& reorder = out.reorders[k];
+    if (!each[k].empty()) reorder.typical_ms = median(each[k]);
+    ask_machine(reorder, options.machine);
+    finish(reorder, out);
+  }
+  const auto order = [](const Reorder& reorder) {
+    return std::tuple(reorder.saves_ms, reorder.ms.value_or(0), reorder.verdict != Verdict::needed, reorder.bytes);
+  };
+  std::ranges::stable_sort(out.reorders, [&](const Reorder& a, const Reorder& b) { return order(a) > order(b); });
+  return out;
+}
+
+}  // namespace relayout::explain
