@@ -23,6 +23,8 @@ opencl_packages=(ocl-icd-libopencl1 pocl-opencl-icd oclgrind opencl-c-headers)
 # A browser, in which the pages of `relayout show` are tested, and what drives it; optional too.
 # shellcheck disable=SC2034
 browser_packages=(chromium chromium-driver python3-selenium)
+# Compiles the library to WebAssembly for the fields of pages; a build goes on without it.
+wasm_packages=(emscripten)
 # What is compared with, and the kernels' benchmark; HPTT is no package.
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)

@@ -10,6 +10,7 @@
 #include "tools/describe_as.h"
 #include "tools/record_argument.h"
 #include "tools/tabled.h"
+#include "tools/tensor_text_argument.h"
 
 namespace relayout::tools {
 namespace {
@@ -341,7 +342,8 @@ std::string description_text(const Description& about, const TabledLayout& table
   return out;
 }
 
-int run_describe(const DescribeOptions& options, bool json) {
+int run_describe(DescribeOptions options, bool json) {
+  read_tensor_text(options.layout, options.dims, options.dtype);
   if (is_record(options.layout)) {
     const char* flag = options.dtype            ? "--dtype"
                        : options.names          ? "--names"
@@ -375,9 +377,11 @@ Verb add_describe(CommandLine& line) {
                "  relayout describe mace:in_out_channel --dims 1,9,4,5 --dtype f16 --json\n"
                "  relayout describe \"nchw.narrow(1,8,8)\" --dims 2,16,5,4\n"
                "  relayout describe \"dml:{1,1,3,5},{15,1,5,1}\"\n"
-               "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
+               "  relayout describe strides:15,1,5,1 --dims 2,3,5,1\n"
+               "  relayout describe \"torch (1,64,5,4) strides (1280,1,256,64)\"");
   auto options = std::make_shared<DescribeOptions>();
-  command.add_option("LAYOUT", options->layout, "Layout expression").required();
+  command.add_option("LAYOUT", options->layout, "Layout expression, or a tensor as PyTorch, NumPy or oneDNN print it")
+      .required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
   add_table_option(command, options->tables);

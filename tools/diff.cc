@@ -4,6 +4,7 @@
 
 #include "relayout/core/decide.h"
 #include "tools/common.h"
+#include "tools/tensor_text_argument.h"
 
 namespace relayout::tools {
 namespace {
@@ -107,7 +108,21 @@ Json comparison_json(const Comparison& about) {
   return out;
 }
 
-int run_diff(const DiffOptions& options, bool json) {
+/// Texts of other programs in place of expressions. What one of them says of dims is the other's too.
+DiffOptions with_expressions(DiffOptions options) {
+  if (!options.dims_b) options.dims_b = options.dims;
+  const bool given = options.dims.has_value();
+  read_tensor_text(options.a, options.dims);
+  read_tensor_text(options.b, options.dims_b);
+  if (!given) {
+    if (!options.dims_b) options.dims_b = options.dims;
+    if (!options.dims) options.dims = options.dims_b;
+  }
+  return options;
+}
+
+int run_diff(const DiffOptions& given, bool json) {
+  const DiffOptions options = with_expressions(given);
   const Comparison about = compare(options);
   write_stdout(json ? json_text(comparison_json(about)) : comparison_text(about));
   return about.difference ? kDiffers : kOk;
@@ -121,7 +136,7 @@ Verb add_diff(CommandLine& line) {
                                   "  relayout diff tvm:NCHW16c nChw16c --dims 2,17,5,4\n"
                                   "  relayout diff \"cute:(4,8):(8,1)\" ab");
   auto options = std::make_shared<DiffOptions>();
-  command.add_option("A", options->a, "Layout expression").required();
+  command.add_option("A", options->a, "Layout expression, or a tensor as PyTorch, NumPy or oneDNN print it").required();
   command.add_option("B", options->b, "Layout expression of the same tensor").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views; needed unless one of the layouts fixes them");

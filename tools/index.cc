@@ -3,6 +3,7 @@
 
 #include "tools/common.h"
 #include "tools/tabled.h"
+#include "tools/tensor_text_argument.h"
 
 namespace relayout::tools {
 namespace {
@@ -42,7 +43,8 @@ std::vector<int64_t> offsets_of(const IndexOptions& options, const Format& forma
   return out;
 }
 
-int run_index(const IndexOptions& options, bool json) {
+int run_index(IndexOptions options, bool json) {
+  read_tensor_text(options.layout, options.dims);
   static constexpr std::string_view kSlotNames[] = {"element", "padding", "gap"};
   const Format format = layout_argument(options.layout);
   const Dims dims = dims_for(format, options.dims);

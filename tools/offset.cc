@@ -3,6 +3,7 @@
 
 #include "tools/common.h"
 #include "tools/tabled.h"
+#include "tools/tensor_text_argument.h"
 
 namespace relayout::tools {
 namespace {
@@ -14,7 +15,8 @@ struct OffsetOptions {
   bool texel = false;
 };
 
-int run_offset(const OffsetOptions& options, bool json) {
+int run_offset(OffsetOptions options, bool json) {
+  read_tensor_text(options.layout, options.dims);
   const Format format = layout_argument(options.layout);
   const Dims dims = dims_for(format, options.dims);
   const Layout layout = bind_argument(format, dims);

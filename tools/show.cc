@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/interop/tensor_text.h"
 #include "relayout/show/html.h"
 #include "relayout/show/scene.h"
 #include "relayout/show/svg.h"
@@ -17,6 +18,7 @@
 #include "tools/explain_option.h"
 #include "tools/record_argument.h"
 #include "tools/tensor_input.h"
+#include "tools/tensor_text_argument.h"
 
 extern char** environ;
 
@@ -34,32 +36,39 @@ struct ShowOptions {
 /// The most elements whose values are shown: with them a page stays under 1 MB.
 constexpr int64_t kMostValues = 16384;
 
-std::string dims_words(const Layout& layout) { return dims_text(layout.dims()); }
+/// A layout of the command line, with the dims and the type that are given for it.
+struct SideLayout {
+  Format format;
+  std::optional<std::string> dims;
+  DType dtype = DType::f32;
+};
 
 /// The layout with the letters of --names for its dims.
 show::View view_of(const Format& given, const Dims& dims, DType dtype, const ShowOptions& options) {
   const Format format = options.names ? from_command_line([&] { return given.with_names(*options.names); }) : given;
-  const TensorDesc desc = from_command_line([&] { return bind_tensor(format, dims, dtype); });
-  show::View out;
-  out.expression = format.text();
-  out.layout = desc.layout;
-  out.letters = format.dim_names(desc.layout.ndims());
-  out.dtype = dtype;
-  if (format.is_image() && format.views().empty()) out.image = from_command_line([&] { return format.image(dims); });
-  return out;
+  return from_command_line([&] { return show::view_of(format, dims, dtype); });
 }
 
-DType dtype_of(const ShowOptions& options, const Format& format) {
-  return options.dtype ? dtype_argument(*options.dtype) : format.element_type().value_or(DType::f32);
+/// Reads a layout expression or a text of another program, which may say dims and type itself.
+SideLayout layout_of_side(std::string text, const ShowOptions& options) {
+  std::optional<std::string> dims = options.dims, dtype = options.dtype;
+  read_tensor_text(text, dims, dtype);
+  Format format = layout_argument(text);
+  const DType type = dtype ? dtype_argument(*dtype) : format.element_type().value_or(DType::f32);
+  return {std::move(format), dims, type};
 }
 
-std::string title_of(const show::View& view) { return view.expression + "  " + dims_words(view.layout); }
+/// What to type for a side.
+show::TypedSide typed_side(const SideLayout& side, const Dims& dims) {
+  return {side.format.text(), join(dims), std::string(name(side.dtype))};
+}
 
 show::Scene layout_scene(const ShowOptions& options) {
-  const Format format = layout_argument(*options.what);
-  show::View view = view_of(format, dims_for(format, options.dims), dtype_of(options, format), options);
-  const std::string title = title_of(view);
-  return {title, {std::move(view)}};
+  const SideLayout shown = layout_of_side(*options.what, options);
+  const Dims dims = dims_for(shown.format, shown.dims);
+  show::Scene out = show::scene_of({view_of(shown.format, dims, shown.dtype, options)});
+  out.typed = {typed_side(shown, dims)};
+  return out;
 }
 
 show::Scene record_scene(const ShowOptions& options) {
@@ -71,35 +80,30 @@ show::Scene record_scene(const ShowOptions& options) {
                             escaped(*options.what), records.size()),
                 "WHAT", escaped(*options.what));
   }
-  return show::scene_of(records[0].record, *options.what + "  " + dims_text(dims));
-}
-
-/// Names the sides of two views by their expressions, or by A and B where these are equal.
-void name_sides(std::vector<show::View>& views) {
-  const bool equal = views[0].expression == views[1].expression;
-  views[0].name = equal ? "A" : views[0].expression;
-  views[1].name = equal ? "B" : views[1].expression;
+  show::Scene out = show::scene_of(records[0].record, *options.what + "  " + dims_text(dims));
+  if (!options.what->starts_with('{')) out.typed = {{*options.what, join(dims), ""}};
+  return out;
 }
 
 show::Scene two_layouts(const ShowOptions& options) {
-  const Format a = layout_argument(*options.from), b = layout_argument(*options.to);
+  const SideLayout a = layout_of_side(*options.from, options), b = layout_of_side(*options.to, options);
   // Dims that one of the layouts fixes are the other's too where none are given.
-  const auto fixed = [](const Format& format) { return from_command_line([&] { return format.default_dims(); }); };
-  const auto dims_of = [&](const Format& format, const Format& other) {
-    const bool others = !options.dims && !fixed(format) && fixed(other) && other.views().empty();
-    return others ? *fixed(other) : dims_for(format, options.dims);
+  const auto fixed = [](const SideLayout& side) {
+    return side.dims ? dims_argument(*side.dims) : from_command_line([&] { return side.format.default_dims(); });
   };
-  show::Scene out;
-  out.views.push_back(view_of(a, dims_of(a, b), dtype_of(options, a), options));
-  out.views.push_back(view_of(b, dims_of(b, a), dtype_of(options, b), options));
-  if (out.views[0].layout.dims() != out.views[1].layout.dims()) {
-    usage_error(fmt::format("{} has dims {}, and {} has {}: both describe one tensor, so they must be the same",
-                            escaped(*options.from), dims_words(out.views[0].layout), escaped(*options.to),
-                            dims_words(out.views[1].layout)),
-                "--dims", dims_words(out.views[1].layout), dims_words(out.views[0].layout));
-  }
-  name_sides(out.views);
-  out.title = fmt::format("{} and {}  {}", out.views[0].name, out.views[1].name, dims_words(out.views[0].layout));
+  const auto dims_of = [&](const SideLayout& side, const SideLayout& other) {
+    const bool others = !fixed(side) && fixed(other) && other.format.views().empty();
+    return others ? *fixed(other) : dims_for(side.format, side.dims);
+  };
+  const Dims dims_a = dims_of(a, b), dims_b = dims_of(b, a);
+  std::vector<show::View> views;
+  views.push_back(view_of(a.format, dims_a, a.dtype, options));
+  views.push_back(view_of(b.format, dims_b, b.dtype, options));
+  show::Scene out = from_command_line([&] { return show::scene_of(std::move(views)); });
+  out.typed = {typed_side(a, dims_a), typed_side(b, dims_b)};
+  // What is not typed for the second side is the first's.
+  if (dims_b == dims_a && a.format.views().empty()) out.typed[1].dims.clear();
+  if (b.dtype == a.dtype) out.typed[1].dtype.clear();
   return out;
 }
 
@@ -155,31 +159,45 @@ show::Scene file_scene(const ShowOptions& options) {
                                          .raw = options.raw});
   const InputOptions shown{.path = *options.what};
   show::View view = view_of(input.format, input.buffer_dims, input.desc.dtype, options);
+  const std::string dtype(name(input.desc.dtype));
+  std::vector<show::TypedSide> typed{{input.format.text(), join(input.buffer_dims), dtype}};
   // The file's own strides may be others than those that the expression gives.
+  if (!(view.layout == input.desc.layout))
+    typed[0] = {digits_expression(input.desc.layout), join(input.desc.layout.dims()), dtype};
   view.layout = input.desc.layout;
   view.values = shown_values_of(input);
-  show::Scene out;
-  const std::string file = escaped(shown_path(shown), 200);
-  out.title = fmt::format("{}: {}", file, title_of(view));
-  out.views.push_back(std::move(view));
-  if (!options.to) return out;
-  const Format to = layout_argument(*options.to);
-  const Dims dims = from_command_line([&] { return destination_dims(to, input.desc.layout.dims(), {}, "--dims"); });
-  out.views.push_back(view_of(to, dims, input.desc.dtype, options));
-  out.views[1].values = out.views[0].values;
-  name_sides(out.views);
-  out.title =
-      fmt::format("{}: {} and {}  {}", file, out.views[0].name, out.views[1].name, dims_words(out.views[0].layout));
+  std::vector<show::View> views{std::move(view)};
+  if (options.to) {
+    const Format to = layout_argument(*options.to);
+    const Dims dims = from_command_line([&] { return destination_dims(to, input.desc.layout.dims(), {}, "--dims"); });
+    views.push_back(view_of(to, dims, input.desc.dtype, options));
+    views[1].values = views[0].values;
+    typed.push_back({to.text(), join(dims), dtype});
+  }
+  show::Scene out = from_command_line([&] { return show::scene_of(std::move(views)); });
+  out.typed = std::move(typed);
+  out.title = fmt::format("{}: {}", escaped(shown_path(shown), 200), out.title);
   return out;
 }
 
-show::Scene scene_of(const ShowOptions& options) {
+/// What a page shows that is to be typed into.
+show::Scene example_scene() {
+  ShowOptions options;
+  options.from = "nchw";
+  options.to = "nChw8c";
+  options.dims = "1,12,2,3";
+  return two_layouts(options);
+}
+
+show::Scene scene_of(const ShowOptions& options, bool page) {
   if (!options.what) {
+    if (page && !options.from && !options.to) return example_scene();
     if (!options.from || !options.to)
       usage_error("show: give a LAYOUT, a FILE with --from LAYOUT, or --from and --to for two layouts", "WHAT");
     return two_layouts(options);
   }
   if (options.from || options.to || options.tensor) return file_scene(options);
+  if (is_tensor_text(*options.what)) return layout_scene(options);
   if (is_record(*options.what)) return record_scene(options);
   // A name that is no layout and that a file has is that file, which may record its layout itself.
   if (!Format::is_expression(*options.what) && std::filesystem::exists(*options.what)) return file_scene(options);
@@ -244,7 +262,7 @@ int run_show(const ShowOptions& options, bool json) {
     return kOk;
   }
   check_explain(options.explain);
-  show::Scene scene = scene_of(options);
+  show::Scene scene = scene_of(options, page);
   explain_reorder(options, scene);
   if (json) {
     write_stdout(json_text(Json::parse(from_command_line([&] { return show::scene_json(scene); }))));
@@ -278,10 +296,13 @@ Verb add_show(CommandLine& line) {
                "  relayout show --from nchw --to nChw16c --dims 1,32,4,4 -o both.html\n"
                "  relayout show x.npy --from nhwc -o x.html\n"
                "  relayout show mace:in_out_channel --dims 1,6,5,3 -o image.svg\n"
-               "  relayout show ggml:q4_0 --dims 1,64 -o block.html");
+               "  relayout show ggml:q4_0 --dims 1,64 -o block.html\n"
+               "  relayout show -o x.html         an example, to type other layouts over");
   auto options = std::make_shared<ShowOptions>();
-  command.add_option("WHAT", options->what,
-                     "Layout expression, record, or with --from the file of a tensor; - is standard input");
+  command.add_option(
+      "WHAT", options->what,
+      "Layout expression, record, a tensor as PyTorch, NumPy or oneDNN print it, or with --from the file of a tensor; "
+      "- is standard input");
   command.add_option("--from", options->from, "Layout of the file, or the first of two layouts");
   command.add_option("--to", options->to, "A second layout of the same tensor, which is compared with the first");
   command.add_option("--dims", options->dims,

@@ -39,6 +39,8 @@ std::string page_of(const std::vector<ShownSide>& sides, const std::string& titl
     view.dtype = dtype_of(nb::str(dtype.c_str()));
     view.values = values;
     scene.views.push_back(std::move(view));
+    const auto [text, dims] = layout.spelled();
+    scene.typed.push_back({text, join(dims), dtype});
     if (title.empty()) scene.title += (scene.title.empty() ? "" : " and ") + title_of(layout);
   }
   return show::html(scene);

@@ -9,7 +9,7 @@ namespace relayout::show {
 
 std::string html(const Scene& scene) {
   return framed(scene.title, svg(scene_drawing(scene)), scene_json(scene),
-                {kPageScript, kPageStyle, kPageScriptHash, kPageStyleHash});
+                {kPageScript, kPageStyle, kPageScriptHash, kPageStyleHash}, base64(packed_core()));
 }
 
 }  // namespace relayout::show

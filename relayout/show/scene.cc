@@ -1,10 +1,49 @@
-// What scenes are made of: the fields of a record, and the sentence about two layouts.
+// What scenes are made of: views, the fields of a record, and the sentence about two layouts.
 #include "relayout/show/scene.h"
 
 #include "relayout/core/decide.h"
+#include "relayout/core/error.h"
 #include "relayout/core/print.h"
+#include "relayout/interop/directml.h"
 
 namespace relayout::show {
+namespace {
+
+std::string dims_words(const Layout& layout) { return layout.ndims() == 0 ? "scalar" : join(layout.dims(), "x"); }
+
+}  // namespace
+
+View view_of(const Format& format, const Dims& dims, DType dtype) {
+  if (format.notation() == "dml") directml::data_type(dtype);  // DirectML has few types
+  View out;
+  out.expression = format.text();
+  out.layout = format.bind(dims);
+  out.letters = format.dim_names(out.layout.ndims());
+  out.dtype = dtype;
+  if (format.is_image() && format.views().empty()) out.image = format.image(dims);
+  return out;
+}
+
+Scene scene_of(std::vector<View> views) {
+  Scene out;
+  if (views.size() == 2) {
+    if (views[0].layout.dims() != views[1].layout.dims()) {
+      const std::string a = dims_words(views[0].layout), b = dims_words(views[1].layout);
+      throw Error(ErrorCode::invalid_argument,
+                  escaped(views[0].expression) + " has dims " + a + ", and " + escaped(views[1].expression) + " has " +
+                      b + ": both describe one tensor, so they must be the same",
+                  "dims", b, a);
+    }
+    const bool equal = views[0].expression == views[1].expression;
+    views[0].name = equal ? "A" : views[0].expression;
+    views[1].name = equal ? "B" : views[1].expression;
+    out.title = views[0].name + " and " + views[1].name + "  " + dims_words(views[0].layout);
+  } else if (!views.empty()) {
+    out.title = views[0].expression + "  " + dims_words(views[0].layout);
+  }
+  out.views = std::move(views);
+  return out;
+}
 
 Scene scene_of(const Record& record, const std::string& title) {
   Scene out{title, {}, Scene::Kind::fields, record.bytes()};

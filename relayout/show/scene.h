@@ -32,6 +32,12 @@ struct Note {
   std::string title, text;
 };
 
+/// A side as people type it: a layout expression, a record, or a text of another program (interop/tensor_text.h), with
+/// dims ("2,17,5,4") and type where the text does not say them, and else "".
+struct TypedSide {
+  std::string text{}, dims{}, dtype{};
+};
+
 struct Scene {
   /// How the views belong together: each has a buffer of its own, and two of them are compared; or all are fields of
   /// one buffer.
@@ -42,7 +48,16 @@ struct Scene {
   Kind kind = Kind::sides;
   int64_t bytes = 0;  // of the one buffer
   std::vector<Note> notes = {};
+  /// What is typed for the sides, or for the record, to get this scene; empty where no text says it, as of an array.
+  std::vector<TypedSide> typed = {};
 };
+
+/// A layout of an expression, with the letters that it names. Errors: those of Format::bind(), and of
+/// directml::data_type() where the expression is DirectML's.
+View view_of(const Format& format, const Dims& dims, DType dtype);
+/// One view, or two that are compared, with names for two sides and a title. Error{invalid_argument} unless two have
+/// the same dims.
+Scene scene_of(std::vector<View> views);
 
 /// The fields of a record as a scene.
 Scene scene_of(const Record& record, const std::string& title);

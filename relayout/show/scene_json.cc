@@ -64,6 +64,15 @@ std::string scene_json(const Scene& scene) {
                     "\",\"bytes\":" + std::to_string(scene.bytes) + ",\"views\":[";
   for (std::size_t i = 0; i < scene.views.size(); ++i) out += (i == 0 ? "" : ",") + view_json(scene.views[i]);
   out += "]";
+  if (!scene.typed.empty()) {
+    out += ",\"typed\":[";
+    for (std::size_t i = 0; i < scene.typed.size(); ++i) {
+      const auto& [text, dims, dtype] = scene.typed[i];
+      out += std::string(i == 0 ? "" : ",") + "{\"text\":" + json_quoted(text) + ",\"dims\":" + json_quoted(dims) +
+             ",\"dtype\":" + json_quoted(dtype) + "}";
+    }
+    out += "]";
+  }
   if (!scene.notes.empty()) {
     out += ",\"notes\":[";
     for (std::size_t i = 0; i < scene.notes.size(); ++i) {

@@ -1,9 +1,8 @@
 // Scenes as drawings and as text.
-#include "relayout/show/scene.h"
-
 #include "relayout/core/print.h"
 #include "relayout/show/memory_drawing.h"
 #include "relayout/show/memory_text.h"
+#include "relayout/show/scene.h"
 
 namespace relayout::show {
 namespace {

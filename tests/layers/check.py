@@ -30,7 +30,7 @@ ALLOWED = {
     "cpu": {"core", "reorder", "io"},
     "interop": {"core", "io"},
     "checkpoint": {"core", "io", "interop", "reorder", "cpu"},
-    "show": {"core"},
+    "show": {"core", "interop"},  # what people type is read in the words of every system
     "opencl": {"core", "reorder", "cpu", "interop"},  # mapped memory of a device is the CPU's to write
     "solve": set(),
     "graph": {"core", "reorder", "solve"},

@@ -9,6 +9,7 @@ let slices;
 let panes;
 let walk;
 let choices;
+let typedSides = null; // the fields, where the page has the library
 
 function pinned() {
   if (state.step !== null) {
@@ -109,6 +110,7 @@ function renderAll() {
 /** Shows what the address says: at first, and behind the back button. */
 function readAddress() {
   walk.pause();
+  typedSides?.readFrom(inAddress());
   readHash();
   for (const key of ["colour", "label", "view"]) choices[key].querySelector("select").value = `${state[key]}`;
   walk.load();
@@ -162,7 +164,7 @@ function build() {
     mark();
   });
   choices = makeChoices();
-  heading.textContent = scene.title;
+  document.title = heading.textContent = scene.title;
   const controls = make("div", { class: "controls" }, choices.colour, choices.label);
   if (scene.views.length > 1) controls.append(choices.view);
   const memory = make("div", { class: "memories" }, ...panes.map((pane) => pane.root));
@@ -178,17 +180,29 @@ function build() {
   content.replaceChildren(...headWords(), controls, legend(), inspector.root, columns, walk.root, ...notes);
 }
 
-/** Shows another scene from now on, as at first; the address says the rest, by readAddress(). */
+/** Shows another scene from now on, as at first. */
 function showScene(given) {
   walk.pause();
   shown = null;
   takeScene(given);
   Object.assign(state, firstState());
   build();
+  walk.load();
+  renderAll();
 }
 
 build();
-document.body.append(make("main", {}, make("header", {}, heading), content));
+const main = make("main", {}, make("header", {}, heading), content);
+document.body.append(main);
+const packedCore = document.getElementById("core");
+if (packedCore) {
+  typedSides = new TypedSides(scene, showScene, readAddress);
+  content.before(typedSides.root);
+  Core.load(packedCore.textContent).then(
+    (core) => typedSides.take(core, inAddress()),
+    () => typedSides.root.remove(), // a browser that cannot
+  );
+}
 document.body.classList.add("ready");
 readAddress();
 addEventListener("popstate", readAddress);

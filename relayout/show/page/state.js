@@ -17,6 +17,7 @@ const state = firstState();
 
 function hashOfState() {
   const out = new URLSearchParams();
+  typedSides?.writeTo(out);
   if (state.view !== 0) out.set("view", state.view);
   if (state.index) out.set("index", state.index.join(","));
   const defaults = firstState();
@@ -27,6 +28,9 @@ function hashOfState() {
   return out.toString();
 }
 
+/** What the address says. */
+const inAddress = () => new URLSearchParams(location.hash.slice(1));
+
 function wholeNumber(text, most) {
   return /^\d{1,15}$/.test(text) && Number(text) <= most ? Number(text) : null;
 }
@@ -34,7 +38,7 @@ function wholeNumber(text, most) {
 /** Takes what the address says; what is no state of this page is left out. */
 function readHash() {
   Object.assign(state, firstState());
-  const given = new URLSearchParams(location.hash.slice(1));
+  const given = inAddress();
   const view = wholeNumber(given.get("view") ?? "0", scene.views.length - 1);
   if (view !== null) state.view = view;
   const shown = scene.views[state.view];
