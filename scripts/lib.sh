@@ -25,6 +25,9 @@ opencl_packages=(ocl-icd-libopencl1 pocl-opencl-icd oclgrind opencl-c-headers)
 browser_packages=(chromium chromium-driver python3-selenium)
 # Compiles the library to WebAssembly for the fields of pages; a build goes on without it.
 wasm_packages=(emscripten)
+# What makes HTML of the documents for the site; optional too.
+# shellcheck disable=SC2034
+docs_packages=(python3-markdown-it)
 # What is compared with, and the kernels' benchmark; HPTT is no package.
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)
@@ -131,6 +134,18 @@ assert onnxruntime.__version__ == '$onnxruntime_version'" 2>/dev/null && return
 # The Python that the package is built and tested with: the system's, which has headers and Debian's packages.
 system_python() {
   if [[ -x /usr/bin/python3 ]]; then echo /usr/bin/python3; else command -v python3; fi
+}
+
+# python_with MODULE: a Python that has a module, the system's first.
+python_with() {
+  local candidate
+  for candidate in "$(system_python)" python3; do
+    if "$candidate" -c "import $1" 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  return 1
 }
 
 # What builds the Python package, in the virtual environment build/python/tools, and the wheels of what its tests need,

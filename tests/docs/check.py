@@ -20,7 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/layout-expressions.md", "docs/swizzles.md",
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/index.md", "docs/tutorial.md",
+             "docs/gallery.md", "docs/layout-expressions.md", "docs/swizzles.md",
              "docs/interop.md", "docs/files.md", "docs/padding.md", "docs/published-examples.md",
              "docs/checkpoints.md", "docs/conversions.md", "docs/models.md", "docs/benchmarks.md",
              "docs/packed-weights.md", "docs/show.md", "docs/tables.md")

@@ -1,0 +1,90 @@
+"""The gallery: a page of all entries, and for each a page with its live picture, which `relayout show` writes.
+
+The live picture is a page of its own beside it, shown in a frame: it has its own policy and its own script, and opens
+alone as well.
+"""
+import html
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from markdown import Markdown, Section, code_block
+from page import Page
+
+
+def listed(root):
+    """The groups of docs/gallery.toml and the functions that read it."""
+    sys.path.insert(0, str(root / "docs"))
+    import make_gallery
+    if make_gallery.tomllib is None:
+        return None, []
+    return make_gallery, make_gallery.entries()
+
+
+def draw(command, entry, folder):
+    """Writes the live page and the picture of an entry."""
+    for ending in ("html", "svg"):
+        name = "live.html" if ending == "html" else "svg"
+        subprocess.run([command, "show", *entry["show"], "-f", "-o", folder / f"{entry['id']}.{name}"], check=True)
+
+
+def prose(text):
+    return Markdown(lambda path, anchor: None, lambda source, words: "").render(text, "")[0]
+
+
+def thread(entry):
+    if "asked" not in entry:
+        return ""
+    return f' <a href="{html.escape(entry["asked"])}">Where it was asked</a>'
+
+
+def entry_page(entry, before, after, module, command):
+    show = module.show_command(entry)
+    answer = prose(entry["answer"].strip())
+    asked = f"$ {entry['ask']}\n{module.printed(entry['ask'], command)}"
+    turns = "".join(f'<a href="{one["id"]}.html">{word}: {html.escape(one["title"])}</a>'
+                    for one, word in ((before, "Before"), (after, "Next")) if one)
+    live = f"{entry['id']}.live.html"
+    body = (f'<p class="name"><a href="../gallery.html">Gallery</a></p>\n<h1>{html.escape(entry["title"])}</h1>\n'
+            f'<p class="question">{html.escape(entry["question"])}{thread(entry)}</p>\n{answer}'
+            f'<h2 id="picture">The picture</h2>\n<p>Point at a cell, or reach it with Tab and the arrows: the same '
+            f'element lights up in the tensor and in memory. <a href="{live}">The picture alone</a>, larger.</p>\n'
+            f'<iframe src="{live}" title="Live picture: {html.escape(entry["title"])}" loading="lazy"></iframe>\n'
+            f'<h2 id="ask">Ask the command</h2>\n{code_block(asked, "console")}'
+            f'{code_block(f"$ {show} --open", "console")}'
+            f'<p class="turns">{turns}</p>\n')
+    section = Section(1, entry["title"], "")
+    section.words += [entry["question"], entry["answer"], show]
+    return Page(f"gallery/{entry['id']}.html", entry["title"], "Gallery", body, [section], weight=1.1, frames=True)
+
+
+def index_page(groups):
+    sections = [Section(1, "Gallery", "")]
+    body = ["<h1>Gallery</h1>\n<p>Layouts that people meet, each with a question that they ask. Behind each is the "
+            "answer, with a picture that lights up what is pointed at.</p>\n"]
+    for number, (title, entries) in enumerate(groups):
+        anchor = f"group-{number + 1}"
+        sections.append(Section(2, title, anchor))
+        body.append(f'<h2 id="{anchor}">{html.escape(title)}</h2>\n<ul class="cards">\n')
+        for entry in entries:
+            body.append(f'<li><h3><a href="gallery/{entry["id"]}.html">{html.escape(entry["title"])}</a></h3>\n'
+                        f"<p>{html.escape(entry['question'])}</p>\n"
+                        f'<img src="gallery/{entry["id"]}.svg" alt="" loading="lazy"></li>\n')
+        body.append("</ul>\n")
+    return Page("gallery.html", "Gallery", "Gallery", "".join(body), sections, frames=True)
+
+
+def pages(root, command, out):
+    """The pages; the pictures are written into `out`. Without the list's reader there are none, which is said."""
+    module, groups = listed(root)
+    if module is None:
+        print("docs: no gallery: this Python has no tomllib, which came with 3.11", file=sys.stderr)
+        return []
+    folder = out / "gallery"
+    folder.mkdir(parents=True, exist_ok=True)
+    every = [entry for _, entries in groups for entry in entries]
+    with ThreadPoolExecutor() as workers:
+        list(workers.map(lambda entry: draw(command, entry, folder), every))
+    made = [entry_page(entry, before, after, module, command)
+            for before, entry, after in zip([None, *every], every, [*every[1:], None])]
+    return [index_page(groups), *made]
