@@ -30,7 +30,8 @@ def usage(command, verb):
 
 def option_row(option, sections):
     anchor = anchor_of(option)
-    name = ", ".join(option["names"]) + (" " + option["type"] if option["type"] else "")
+    typed = option["type"] and option["names"][0].startswith("-")
+    name = ", ".join(option["names"]) + (" " + option["type"] if typed else "")
     section = Section(3, ", ".join(option["names"]), anchor)
     section.words.append(option["help"])
     sections.append(section)

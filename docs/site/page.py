@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 STYLE = (HERE / "site.css").read_text(encoding="utf-8")
-SCRIPT = (HERE / "site.js").read_text(encoding="utf-8")
+SCRIPT = "".join((HERE / name).read_text(encoding="utf-8") for name in ("site.js", "pictures.js"))
 
 
 def source_hash(text):
@@ -32,12 +32,16 @@ class Page:
 
 def navigation(groups, page):
     """The list of all pages: [(title, [(address, name)])]."""
+    itself = any(address == page.address for _, entries in groups for address, _ in entries)
     out = ['<nav class="side" aria-label="Pages"><details open><summary>All pages</summary>\n']
     for title, entries in groups:
         out.append(f"<h2>{html.escape(title)}</h2>\n<ul>\n")
         for address, name in entries:
-            folder = address.endswith("/index.html") and page.address.startswith(address.removesuffix("index.html"))
-            current = ' aria-current="page"' if address == page.address else ' aria-current="true"' if folder else ""
+            # A page that is not listed stands under the list of its folder.
+            folder = address.removesuffix("index.html") if address.endswith("/index.html") else None
+            over = folder is not None and not itself and page.address.startswith(folder)
+            kind = "page" if address == page.address else "true" if over else ""
+            current = f' aria-current="{kind}"' if kind else ""
             out.append(f'<li><a href="{page.root}{address}"{current}>{html.escape(name)}</a></li>\n')
         out.append("</ul>\n")
     return "".join(out) + "</details></nav>\n"

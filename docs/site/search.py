@@ -7,6 +7,7 @@ words      a line for each word of the texts: the word, and the numbers of the s
 """
 import json
 import re
+import textwrap
 from collections import defaultdict
 
 WORD = re.compile(r"\w+")
@@ -37,7 +38,7 @@ def index(pages):
             for word in set(WORD.findall(text.lower())):
                 if len(word) <= 40:
                     words[word].append(len(sections))
-            shown = " ".join(text.split())[:FIRST_LETTERS]
+            shown = textwrap.shorten(text, FIRST_LETTERS, placeholder=" ...")
             sections.append([number, "" if whole else section.anchor, section.title, shown])
     lines = []
     for word in sorted(words):
