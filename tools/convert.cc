@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/redistribute/files/run_tasks.h"
 #include "tools/common.h"
 #include "tools/convert_into.h"
 #include "tools/convert_options.h"
@@ -77,10 +78,10 @@ TensorDesc tensor_of(const Destination& to, DType dtype) {
   return from_command_line([&] { return bind_tensor(format, to.dims, dtype); });
 }
 
-/// The slabs that --max-memory allows, or one. Failure where what is in memory anyway takes more than that, or where
-/// the smallest slab does.
-SlabGrid slabs_for(const InputOptions& options, const cpu::SlabSource& src, const cpu::SlabDestination& dst) {
-  if (options.max_memory == 0) return cpu::slab_grid(src, dst, std::nullopt);
+/// How a conversion under --max-memory goes. Failure where what is in memory anyway takes more than that, or where the
+/// smallest part does.
+redistribute::TaskPlan tasks_for(const InputOptions& options, const cpu::SlabSource& src,
+                                 const cpu::SlabDestination& dst) {
   const int64_t held = cpu::held_bytes(src, dst);
   if (held >= options.max_memory) {
     std::string why;
@@ -91,9 +92,12 @@ SlabGrid slabs_for(const InputOptions& options, const cpu::SlabSource& src, cons
                                 fmt::format("--max-memory {}: {}, which takes {} bytes", options.max_memory, why, held),
                                 "--max-memory", std::to_string(options.max_memory), std::to_string(held)));
   }
-  SlabGrid grid = cpu::slab_grid(src, dst, options.max_memory);
-  check_cap(grid, options.max_memory, held);
-  return grid;
+  try {
+    return redistribute::file_plan(src, dst, options.max_memory);
+  } catch (const Error& error) {
+    if (error.field() != "max_memory") throw;
+    throw Failure(kUsage, cap_error(std::stod(error.limit()), options.max_memory, held));
+  }
 }
 
 void check_bytes(const char* side, const TensorDesc& desc, std::size_t have) {
@@ -127,29 +131,42 @@ struct Done {
 Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_options, const TensorInput& input,
                     const Destination& to, const TensorDesc& dst, const Attributes& attributes, Plan plan,
                     Output& writer) {
-  const cpu::SlabSource source = slab_source(input);
+  cpu::SlabSource source = slab_source(input);
+  FilePart file;
+  if (input.mapped && input_options.max_memory > 0) file = input.file.reopen(input.bytes);
+  source.descriptor = file.descriptor();
+  source.file_offset = file.offset();
   const cpu::SlabDestination destination{
       .desc = dst, .bytes = writer.bytes(), .mapped = writer.mapped(), .gates = to.gates};
-  const SlabGrid grid = slabs_for(input_options, source, destination);
-  const int64_t parts = grid.count();
-  if (!options.tune.empty() && (parts > 1 || input.swap_item_bytes > 1))
-    usage_error(fmt::format("--tune: {}, and no plan is timed for that; leave --tune{} out",
-                            parts > 1 ? fmt::format("the tensor is converted in {} parts", parts)
-                                      : "the bytes of the input's elements are turned round",
-                            parts > 1 ? " or --max-memory" : ""),
-                "--tune");
+  std::optional<redistribute::TaskPlan> tasks;
+  if (input_options.max_memory > 0) tasks = tasks_for(input_options, source, destination);
+  const SlabGrid grid = cpu::slab_grid(source, destination);
+  const int64_t parts = tasks ? tasks->tasks() : grid.count();
+  if (!options.tune.empty() && (tasks || input.swap_item_bytes > 1))
+    usage_error(
+        fmt::format("--tune: {}, and no plan is timed for that; leave --tune{} out",
+                    tasks ? "the tensor is converted in parts" : "the bytes of the input's elements are turned round",
+                    tasks ? " or --max-memory" : ""),
+        "--tune");
+  Progress progress("converting");
+  const auto go_on = [&](int64_t done, int64_t total) {
+    progress.update(static_cast<double>(done), static_cast<double>(total));
+    return true;
+  };
+  const cpu::RunOptions run{.threads = options.threads};
   if (!options.tune.empty()) {
     plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
+  } else if (tasks) {
+    redistribute::run_tasks(*tasks, source, destination, attributes, run, options.output, go_on);
   } else {
-    Progress progress("converting");
-    cpu::reorder_slabs(grid, source, destination, attributes, {.threads = options.threads},
-                       [&](int64_t done, int64_t total) {
-                         progress.update(static_cast<double>(done), static_cast<double>(total));
-                         return true;
-                       });
+    cpu::reorder_slabs(grid, source, destination, attributes, run, go_on);
   }
   std::string explanation = explained(plan, options.explain);
-  if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
+  if (tasks) {
+    explanation += "\n" + tasks->explain();
+  } else if (parts > 1) {
+    explanation += fmt::format("\nin {} parts", parts);
+  }
   return {parts, std::move(explanation)};
 }
 

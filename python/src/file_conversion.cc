@@ -15,6 +15,7 @@
 #include "relayout/cpu/slab_reorder.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/numpy_bytes.h"
+#include "relayout/redistribute/files/run_tasks.h"
 
 namespace nb = nanobind;
 
@@ -119,15 +120,19 @@ std::vector<std::byte> packed_rows(std::span<const std::byte> bytes, const Dims&
   return numpy::packed(rows, dtype);
 }
 
-SlabGrid slabs_for(const cpu::SlabSource& src, const cpu::SlabDestination& dst, std::optional<int64_t> max_memory) {
-  SlabGrid grid = cpu::slab_grid(src, dst, max_memory);
-  if (!max_memory) return grid;
-  const int64_t held = cpu::held_bytes(src, dst), need = static_cast<int64_t>(grid.slab_bytes()) + held;
-  if (need <= *max_memory) return grid;
-  throw Error(ErrorCode::limit,
-              "max_memory: the smallest part takes " + std::to_string(need) + " bytes" +
-                  (held > 0 ? " together with what is held in memory anyway" : ""),
-              "max_memory", std::to_string(*max_memory), std::to_string(need));
+/// The plan under a bound, whose error counts what is held in memory anyway.
+redistribute::TaskPlan tasks_for(const cpu::SlabSource& src, const cpu::SlabDestination& dst, int64_t max_memory) {
+  const int64_t held = cpu::held_bytes(src, dst);
+  try {
+    return redistribute::file_plan(src, dst, max_memory);
+  } catch (const Error& error) {
+    if (error.field() != "max_memory") throw;
+    const int64_t need = std::stoll(error.limit()) + held;
+    throw Error(ErrorCode::limit,
+                "max_memory: the smallest part takes " + std::to_string(need) + " bytes" +
+                    (held > 0 ? " together with what is held in memory anyway" : ""),
+                "max_memory", std::to_string(max_memory), std::to_string(need));
+  }
 }
 
 void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::handle dst, nb::handle dims,
@@ -161,18 +166,25 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
   std::vector<std::byte> packed;
   if (one_a_byte) bytes = packed = packed_rows(bytes, stored.shape, strides, *known);
   Watched watch(progress);
+  const bool mapped = file.mapped(index) && !one_a_byte;
+  const FilePart part = mapped && max_memory ? file.reopen(bytes) : FilePart();
   const cpu::SlabSource source{.desc = plan.src(),
                                .bytes = bytes,
-                               .mapped = file.mapped(index) && !one_a_byte,
+                               .mapped = mapped,
                                .swap_item_bytes = stored.byte_swapped ? stored.item_bits / 8 : 0,
-                               .gates = work.src_gates};
+                               .gates = work.src_gates,
+                               .descriptor = part.descriptor(),
+                               .file_offset = part.offset()};
   check_holds(source);
   TensorWriter writer = TensorWriter::create(to, spec, overwrite);
   const cpu::SlabDestination destination{
       .desc = plan.dst(), .bytes = writer.bytes(), .mapped = writer.mapped(), .gates = work.dst_gates};
-  const SlabGrid grid = slabs_for(source, destination, max_memory);
-  if (cpu::reorder_slabs(grid, source, destination, plan.attributes(), {.threads = threads},
-                         [&](int64_t done, int64_t total) { return watch.go_on(done, total); }))
+  const auto go_on = [&](int64_t done, int64_t total) { return watch.go_on(done, total); };
+  const cpu::RunOptions run{.threads = threads};
+  if (max_memory
+          ? redistribute::run_tasks(tasks_for(source, destination, *max_memory), source, destination, plan.attributes(),
+                                    run, to, go_on)
+          : cpu::reorder_slabs(cpu::slab_grid(source, destination), source, destination, plan.attributes(), run, go_on))
     commit(writer, watch);
   watch.finish();
 }

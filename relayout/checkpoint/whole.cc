@@ -296,7 +296,7 @@ void WholeTensor::write(const cpu::SlabSource& part, const Dims& begin, const Wh
   reserve_holes(place, impl_->file.get(), impl_->found.offset, impl_->found.path);
   const cpu::SlabDestination to{.desc = place, .bytes = bytes, .mapped = true, .gates = {}};
   const bool all =
-      cpu::reorder_slabs(cpu::slab_grid(part, to, std::nullopt), part, to, attributes, {.threads = options.threads},
+      cpu::reorder_slabs(cpu::slab_grid(part, to), part, to, attributes, {.threads = options.threads},
                          [&](int64_t done, int64_t total) { return !options.go_on || options.go_on(done, total); });
   if (::msync(pages, static_cast<std::size_t>(ahead + need), MS_SYNC) != 0)
     io::throw_io("write", impl_->found.path, errno);

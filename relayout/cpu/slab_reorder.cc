@@ -7,19 +7,9 @@
 #include "relayout/core/error.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/reorder.h"
-#include "relayout/io/pages.h"
 
 namespace relayout::cpu {
 namespace {
-
-/// Bytes of scratch memory for each element.
-int64_t scratch_bytes(const SlabSource& src) { return src.swap_item_bytes > 1 ? src.swap_item_bytes : 0; }
-
-/// A slab of the grid as it lies on one side, where the gates stand in another order.
-Slab with_gates(Slab slab, const std::optional<Format::GateOrder>& gates) {
-  if (gates) slab.offsets[gates->dim] = gates->places[static_cast<int>(slab.offsets[gates->dim])];
-  return slab;
-}
 
 void swap_items(std::span<std::byte> bytes, int item_bytes) {
   const auto item = static_cast<std::size_t>(item_bytes);
@@ -52,20 +42,18 @@ bool gates_are_no_layout(const Format& format, const Dims& dims, bool written) {
   }
 }
 
+int64_t scratch_bytes(const SlabSource& src) { return src.swap_item_bytes > 1 ? src.swap_item_bytes : 0; }
+
 int64_t held_bytes(const SlabSource& src, const SlabDestination& dst) {
   return (src.mapped ? 0 : static_cast<int64_t>(src.bytes.size())) + (dst.mapped ? 0 : dst.desc.span_bytes());
 }
 
-SlabGrid slab_grid(const SlabSource& src, const SlabDestination& dst, std::optional<int64_t> max_memory) {
+SlabGrid slab_grid(const SlabSource& src, const SlabDestination& dst) {
   constexpr int64_t kSwapBytes = int64_t{64} << 20;
   const Dims& dims = dst.desc.layout.dims();
-  const int64_t scratch = scratch_bytes(src);
-  const bool capped = max_memory.has_value();
-  const SlabSide sides[] = {{&src.desc, capped && src.mapped ? io::kReadGranule : 0},
-                            {&dst.desc, capped && dst.mapped ? io::kWriteGranule : 0}};
-  if (!capped && scratch == 0) return gate_by_gate(SlabGrid(dims, dims), src, dst);
-  return gate_by_gate(make_slabs(dims, sides, scratch, capped ? *max_memory - held_bytes(src, dst) : kSwapBytes), src,
-                      dst);
+  if (scratch_bytes(src) == 0) return gate_by_gate(SlabGrid(dims, dims), src, dst);
+  const SlabSide sides[] = {{&src.desc, 0}, {&dst.desc, 0}};
+  return gate_by_gate(make_slabs(dims, sides, scratch_bytes(src), kSwapBytes), src, dst);
 }
 
 void reorder_slab(const SlabSource& src, const Slab& slab, const TensorDesc& dst, std::span<std::byte> dst_bytes,
@@ -83,6 +71,19 @@ void reorder_slab(const SlabSource& src, const Slab& slab, const TensorDesc& dst
   run(make_plan(packed, dst, attributes), scratch, dst_bytes, options);
 }
 
+Slab with_gates(Slab box, const std::optional<Format::GateOrder>& gates) {
+  if (gates) box.offsets[gates->dim] = gates->places[static_cast<int>(box.offsets[gates->dim])];
+  return box;
+}
+
+void reorder_box(const SlabSource& src, const SlabDestination& dst, const Slab& box, const Attributes& attributes,
+                 const RunOptions& options, std::vector<std::byte>& scratch) {
+  // Scales and their like count gates as the tensor does, and not as a side does.
+  const Attributes own = part_of(attributes, dst.desc.layout.dims(), box.offsets, box.dims);
+  reorder_slab(src, with_gates(box, src.gates), slab_view(dst.desc, with_gates(box, dst.gates)), dst.bytes, own,
+               options, scratch);
+}
+
 bool reorder_slabs(const SlabGrid& grid, const SlabSource& src, const SlabDestination& dst,
                    const Attributes& attributes, const RunOptions& options,
                    const std::function<bool(int64_t, int64_t)>& go_on) {
@@ -97,18 +98,9 @@ bool reorder_slabs(const SlabGrid& grid, const SlabSource& src, const SlabDestin
     run(make_plan(src.desc, dst.desc, attributes), turned, dst.bytes, options);
     return go_on(1, 1);
   }
-  const bool several = grid.count() > 1;
-  if (several && src.mapped) io::map_small_pages(src.bytes, false);
-  if (several && dst.mapped) io::map_small_pages(dst.bytes, true);
   std::vector<std::byte> scratch;
   for (int64_t i = 0; i < grid.count(); ++i) {
-    const Slab slab = grid.slab(i), from = with_gates(slab, src.gates);
-    const TensorDesc to = slab_view(dst.desc, with_gates(slab, dst.gates));
-    // Scales and their like count gates as the tensor does, and not as a side does.
-    const Attributes own = part_of(attributes, dst.desc.layout.dims(), slab.offsets, slab.dims);
-    reorder_slab(src, from, to, dst.bytes, own, options, scratch);
-    if (several && src.mapped) io::release_slab(slab_view(src.desc, from), src.bytes);
-    if (several && dst.mapped) io::release_slab(to, dst.bytes);
+    reorder_box(src, dst, grid.slab(i), attributes, options, scratch);
     if (!go_on(i + 1, grid.count())) return false;
   }
   return true;

@@ -27,6 +27,8 @@ class Descriptor {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   int get() const { return descriptor_; }
+  /// Leaves the closing to the caller.
+  int release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_;

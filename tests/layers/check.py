@@ -28,6 +28,7 @@ ALLOWED = {
     "reorder": {"core"},
     "io": {"core"},
     "cpu": {"core", "reorder", "io"},
+    "redistribute": {"core", "reorder", "io", "cpu"},
     "interop": {"core", "io"},
     "checkpoint": {"core", "io", "interop", "reorder", "cpu"},
     "show": {"core", "interop"},  # what people type is read in the words of every system

@@ -15,6 +15,7 @@
 #include "relayout/interop/files/npy.h"
 #include "relayout/interop/files/safetensors.h"
 #include "relayout/interop/files/tensor_file.h"
+#include "relayout/io/descriptor.h"
 
 namespace relayout {
 namespace fs = std::filesystem;
@@ -127,6 +128,7 @@ TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits, std:
                             const GoOn& go_on) {
   auto impl = std::make_shared<Impl>();
   impl->path = escaped(path.native());
+  impl->real_path = path;
   impl->limits = limits;
   impl->wanted = wanted;
   impl->file = FileBytes::open(path, limits.decoded_bytes, go_on);
@@ -182,6 +184,13 @@ bool TensorFile::mapped(std::size_t tensor) const {
   const std::lock_guard lock(impl_->mutex);
   const Content& content = impl_->contents.at(tensor);
   return impl_->file.mapped() && !content.decode && !content.decoded;
+}
+
+FilePart::~FilePart() { const io::Descriptor closes(descriptor_); }
+
+FilePart TensorFile::reopen(std::span<const std::byte> part_of_mapping) const {
+  const int descriptor = impl_->file.reopen(impl_->real_path);
+  return {descriptor, part_of_mapping.data() - impl_->file.bytes().data()};
 }
 
 struct TensorWriter::Impl {

@@ -125,12 +125,22 @@ FileBytes FileBytes::open(const fs::path& path, int64_t read_limit, const GoOn& 
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
     if (data != MAP_FAILED) {
       out.pages_ = Pages(data, size);
+      out.identity_ = {found.st_dev, found.st_ino};
       return out;
     }
   }
   // What cannot be mapped is read: pipes, devices, files of /proc, whose size is 0, and file systems without mmap.
   out.read_ = read_all(file.get(), path, read_limit, go_on);
   return out;
+}
+
+int FileBytes::reopen(const fs::path& path) const {
+  if (!mapped()) return -1;
+  Descriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  struct stat found {};
+  if (file.get() < 0 || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return -1;
+  if (identity_ != std::pair<uint64_t, uint64_t>(found.st_dev, found.st_ino)) return -1;
+  return file.release();
 }
 
 struct OutputFile::State {

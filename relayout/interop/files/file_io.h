@@ -59,10 +59,14 @@ class FileBytes {
     return pages_.empty() ? std::span<const std::byte>(read_) : pages_.bytes();
   }
   bool mapped() const { return !pages_.empty(); }
+  /// A new descriptor of the mapped file, which the caller closes; -1 where nothing is mapped or `path` leads to
+  /// another file now.
+  int reopen(const std::filesystem::path& path) const;
 
  private:
   Pages pages_;
   std::vector<std::byte> read_;
+  std::pair<uint64_t, uint64_t> identity_;  // device and inode of what is mapped
 };
 
 /// A file that is being written. At first it is `size` bytes of zeros.

@@ -27,6 +27,7 @@ struct Content {
 struct TensorFile::Impl {
   FileFormat format = FileFormat::raw;
   std::string path;  // escaped, for messages
+  std::filesystem::path real_path;
   FileLimits limits;
   std::string wanted;  // the name of the one tensor that is to be read; "": all are
   FileBytes file;

@@ -123,6 +123,26 @@ bool can_be_written(FileFormat format);
 /// The format of a path by its extension: .npy .npz .safetensors .bin .raw .png .jpg .jpeg .bmp.
 std::optional<FileFormat> format_of_path(const std::filesystem::path& path);
 
+/// A part of a file that is open for reading.
+class FilePart {
+ public:
+  FilePart() = default;
+  FilePart(int descriptor, int64_t offset) : descriptor_(descriptor), offset_(offset) {}
+  FilePart(FilePart&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), offset_(other.offset_) {}
+  FilePart& operator=(FilePart&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(offset_, other.offset_);
+    return *this;
+  }
+  ~FilePart();
+  int descriptor() const { return descriptor_; }  // -1: none
+  int64_t offset() const { return offset_; }      // where the part begins in the file
+
+ private:
+  int descriptor_ = -1;
+  int64_t offset_ = 0;
+};
+
 class TensorFile {
  public:
   /// Opens and checks a file. .bin and .raw are always raw; else the format is found by the first
@@ -159,6 +179,9 @@ class TensorFile {
   void read(std::size_t tensor, const Elements& to, const GoOn& go_on = {}) const;
   /// Whether bytes() is a mapping of the file, whose pages may be dropped and read again.
   bool mapped(std::size_t tensor) const;
+  /// Opens the file once more, to read `part_of_mapping`, a part of bytes() of a mapped tensor, by calls of the system,
+  /// which brings no more into memory than is read. No descriptor where the path no longer leads to this file.
+  FilePart reopen(std::span<const std::byte> part_of_mapping) const;
 
   struct Impl;
   explicit TensorFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
