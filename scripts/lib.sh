@@ -24,6 +24,7 @@ opencl_packages=(ocl-icd-libopencl1 pocl-opencl-icd oclgrind opencl-c-headers)
 # shellcheck disable=SC2034
 browser_packages=(chromium chromium-driver python3-selenium)
 # Compiles the library to WebAssembly for the fields of pages; a build goes on without it.
+# shellcheck disable=SC2034
 wasm_packages=(emscripten)
 # What makes HTML of the documents for the site; optional too.
 # shellcheck disable=SC2034
