@@ -48,6 +48,10 @@ class Documents:
         found = [*root.glob("docs/*.md"), *root.glob("docs/lab/*.md"), *root.glob("*.md")]
         self.names = sorted(path.relative_to(root).as_posix() for path in found)
         self.sources = set()
+        # Headers by their paths, and by their names where one has that name.
+        names = [path.rsplit("/", 1)[-1] for path in elsewhere]
+        self.headers = dict(elsewhere)
+        self.headers |= {name: address for name, address in zip(names, elsewhere.values()) if names.count(name) == 1}
 
     def where(self, page):
         """Turns paths of the project into addresses, as seen from a page."""
@@ -76,7 +80,10 @@ class Documents:
 
     def page(self, name):
         address = address_of(name)
-        markdown = Markdown(self.where(address), self.picture(posixpath.dirname(name)))
+        def known(code):
+            return self.relative(address, self.headers[code]) if code in self.headers else None
+
+        markdown = Markdown(self.where(address), self.picture(posixpath.dirname(name)), known)
         body, title, sections = markdown.render((self.root / name).read_text(encoding="utf-8"), name)
         laboratory = name.startswith("docs/lab/")
         background = laboratory or name in ("CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md")

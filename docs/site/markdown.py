@@ -7,6 +7,7 @@ import posixpath
 import re
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 EXTERNAL = re.compile(r"^[a-z]+:")
 
@@ -64,15 +65,15 @@ class Section:
 
 class Markdown:
     """A document as HTML. `where` turns a link's path into the site's address, or None where the site has no such page;
-    `picture` gives the SVG of an image."""
+    `picture` gives the SVG of an image, and `known` the page of what is named in code, or None."""
 
-    def __init__(self, where, picture):
-        self.where, self.picture = where, picture
+    def __init__(self, where, picture, known=lambda code: None):
+        self.where, self.picture, self.known = where, picture, known
         self.parser = MarkdownIt("commonmark", {"html": False}).enable("table")
 
     def render(self, text, name):
         """(HTML, title, sections) of a document; `name` is its path in the project."""
-        tokens = self.parser.parse(text)
+        tokens = self.parser.parse(re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL))
         sections, taken = [Section(0, "", "")], set()
         for i, token in enumerate(tokens):
             if token.type == "heading_open":
@@ -95,9 +96,12 @@ class Markdown:
         return self.html_of(tokens), title, sections
 
     def inline(self, token, name):
-        """Puts the site's addresses into links, and takes away those that lead to no page of it."""
-        closing = []
+        """Puts the site's addresses into links, takes away those that lead to no page of it, and links what is known."""
+        closing, children = [], []
         for child in token.children:
+            address = self.known(child.content) if child.type == "code_inline" and not closing else None
+            children += [child] if address is None else [Token("link_open", "a", 1, {"href": address}), child,
+                                                         Token("link_close", "a", -1)]
             if child.type == "link_open":
                 target = self.target(str(child.attrGet("href")), name)
                 if target is None:
@@ -107,6 +111,7 @@ class Markdown:
                     child.attrSet("href", target)
             elif child.type == "link_close" and closing.pop() is None:
                 child.type, child.tag = "text", ""
+        token.children = children
 
     def target(self, href, name):
         if EXTERNAL.match(href) or href.startswith("#"):

@@ -11,6 +11,7 @@ only.
 """
 import base64
 import hashlib
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -80,6 +81,8 @@ class Page(HTMLParser):
             self.texts[self.open[-1]][-1] += data
         if self.open and self.open[-1] == "title" and "head" in self.open:
             self.title += data
+        if not {"code", "script", "style"} & set(self.open) and re.search(r"<!--|\]\(|```|\*\*|^ *\|", data):
+            self.faults.append(f"has marks of Markdown as text: {data.strip()[:60]!r}")
 
 
 def faults_of_frame(page):
