@@ -71,35 +71,6 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
   return out;
 }
 
-/// Adds the plan of each policy. After an interrupt only that of the wanted policy is made.
-void add_rivals(Planner& planner, const std::string& wanted, std::vector<PolicyPlan>& out) {
-  for (int p = 0; p < graph::kPolicyCount; ++p) {
-    const auto policy = static_cast<graph::Policy>(p);
-    if ((planner.interrupted() || planner.asked_to_stop()) && name(policy) != wanted) continue;
-    PolicyPlan& candidate = out.emplace_back(PolicyPlan{.name = std::string(name(policy))});
-    try {
-      candidate.plan = planner.rival(policy);
-      const graph::PredictedCost cost = planner.predicted(*candidate.plan);
-      candidate.predicted_us = cost.time();
-      candidate.cost_us = cost.total();
-      candidate.reference_us = cost.references;
-      if (cost.impossible != graph::kNone) {
-        const graph::Node& node = planner.graph().node(cost.impossible);
-        candidate.problem = fmt::format("{} \"{}\" cannot be run as {} in these layouts", name(node.kind),
-                                        escaped(node.name), implementation_of(*candidate.plan, cost.impossible).name);
-      }
-    } catch (const Error& error) {
-      if (candidate.name == wanted) throw;
-      if (error.code() == ErrorCode::interrupted) {
-        out.pop_back();
-        continue;
-      }
-      candidate.plan.reset();
-      candidate.problem = error.message();
-    }
-  }
-}
-
 /// The cheapest plans after the first one.
 void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<PolicyPlan>& out) {
   const std::vector<solve::Assignment> plans = planner.cheapest(best, kTuned);
@@ -107,9 +78,7 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<PolicyP
     PolicyPlan& candidate = out.emplace_back(PolicyPlan{.name = fmt::format("optimal #{}", i + 1)});
     candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
     candidate.plan->policy = candidate.name;
-    const graph::PredictedCost cost = planner.predicted(*candidate.plan);
-    candidate.predicted_us = cost.time();
-    candidate.reference_us = cost.references;
+    candidate.take(planner.predicted(*candidate.plan));
     candidate.cost_us = graph::with_solver_errors([&] { return solve::cost_of(best.space.problem, plans[i]); });
   }
 }
@@ -153,12 +122,7 @@ int run_plan(const PlanOptions& options, bool json) {
   OptimalPlan best = planner.optimal();
   // Explaining a plan takes further searches. Where the first one was stopped, they would be stopped too.
   if (best.optimal) planner.explain(best);
-  const graph::PredictedCost cost = planner.predicted(best.plan);
-  report.candidates.push_back({.name = "optimal",
-                               .plan = best.plan,
-                               .predicted_us = cost.time(),
-                               .cost_us = best.cost_us,
-                               .reference_us = cost.references});
+  report.candidates.push_back(optimal_candidate(planner, best));
   planner.interruptible([&] { add_rivals(planner, options.plan.policy, report.candidates); });
   if (options.tune && !planner.interrupted()) {
     if (best.optimal) add_cheapest(planner, best, report.candidates);

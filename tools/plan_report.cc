@@ -28,9 +28,6 @@ std::string prices_text(const PlanReport& report) {
 /// A time with its sign.
 std::string difference_text(double us) { return (us < 0 ? "" : "+") + time_text(us); }
 
-/// JSON has no number for infinity, so it is written as null.
-Json time_json(double us) { return std::isfinite(us) ? Json(us) : Json(); }
-
 std::string proof_text(const graph::OptimalPlan& plan) {
   std::string out =
       plan.optimal ? "proven that no plan costs less by these prices; whether it takes the least time depends on how "
@@ -101,6 +98,7 @@ class ReportWriter {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) out["primitives"].push_back(primitive(n));
     out["policies"] = Json::object();
     for (const PolicyPlan& candidate : report_.candidates) out["policies"][candidate.name] = policy(candidate);
+    add_shown_plans(out["policies"], graph_, report_.candidates, names_);
     if (report_.what_if) out["what_if"] = what_if_json();
     out.update(copies_json(graph_, plan_, names_));
     if (report_.optimal != nullptr) out["certificate"] = certificate_json(graph_, *report_.optimal, names_);

@@ -3,23 +3,9 @@
 
 #include <map>
 
-#include "tools/planning.h"
+#include "tools/policy_plans.h"
 
 namespace relayout::tools {
-
-/// A policy's plan, or why the backend cannot follow it.
-struct PolicyPlan {
-  std::string name;
-  std::optional<graph::LayoutPlan> plan;
-  /// Its time, and what plans are compared by (see PredictedCost); infinity where a primitive of it cannot be run.
-  double predicted_us = 0, cost_us = 0;
-  /// The part of the time that reference implementations take.
-  double reference_us = 0;
-  /// Why there is no plan, or no time of it.
-  std::string problem{};
-  /// End to end, where it was run.
-  std::optional<double> measured_us{};
-};
 
 /// The cheapest plan with tensors in other layouts, which is compared with the cheapest one of all.
 struct WhatIf {

@@ -1,9 +1,5 @@
-// relayout show: a layout, two layouts side by side, or a tensor's file as a page, as SVG or as text.
-#include <fcntl.h>
+// relayout show: a layout, two layouts side by side, a tensor's file or a plan as a page, as SVG or as text.
 #include <fmt/format.h>
-#include <spawn.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -12,15 +8,17 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/interop/tensor_text.h"
 #include "relayout/show/html.h"
+#include "relayout/show/plan_drawing.h"
+#include "relayout/show/plan_html.h"
 #include "relayout/show/scene.h"
 #include "relayout/show/svg.h"
 #include "tools/drawing_file.h"
 #include "tools/explain_option.h"
 #include "tools/record_argument.h"
+#include "tools/show_output.h"
+#include "tools/show_plan.h"
 #include "tools/tensor_input.h"
 #include "tools/tensor_text_argument.h"
-
-extern char** environ;
 
 namespace relayout::tools {
 namespace {
@@ -31,6 +29,7 @@ struct ShowOptions {
   std::string output = "-";
   bool overwrite = false, open = false;
   ExplainFlag explain;
+  ShowPlanOptions plan;
 };
 
 /// The most elements whose values are shown: with them a page stays under 1 MB.
@@ -215,94 +214,60 @@ void explain_reorder(const ShowOptions& options, show::Scene& scene) {
   scene.notes.push_back({"Reorder", explained(plan, options.explain)});
 }
 
-/// Starts the program by which the desktop opens files. Failure (io) where there is none.
-void open_in_browser(const std::string& path) {
-#ifdef __APPLE__
-  std::string program = "open";
-#else
-  std::string program = "xdg-open";
-#endif
-  std::string argument = path;
-  char* arguments[] = {program.data(), argument.data(), nullptr};
-  pid_t child = 0;
-  if (posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
-    throw Failure(
-        kIo, Error(ErrorCode::io,
-                   fmt::format("show: {} cannot be started; open {} yourself", program, escaped(path, 200)), "--open"));
-  }
+bool shows_plan(const ShowOptions& options) {
+  const bool layouts = options.from || options.to || options.tensor || options.dims || options.dtype;
+  return options.what && !layouts && is_plan(*options.what);
 }
 
-/// A new file for a page that nobody named.
-std::string temporary_page() {
-  std::string path = (std::filesystem::temp_directory_path() / "relayout-XXXXXX.html").string();
-  const int file = mkstemps(path.data(), 5);
-  if (file < 0) throw Failure(kIo, Error(ErrorCode::io, "show: cannot make " + path, "--open"));
-  close(file);
-  return path;
-}
-
-void write_picture(const std::string& path, const std::string& text, bool overwrite) {
-  from_data([&] { write_file(path, std::as_bytes(std::span(text)), overwrite); });
+int run_show_plan(const ShowOptions& options, const ShowTarget& target) {
+  if (!options.explain.empty()) usage_error("--explain: it is for two layouts; a plan says why each reorder is there");
+  const show::PlanScene scene = plan_to_show(*options.what, options.plan);
+  if (options.plan.as) return write_text(from_data([&] { return show::model_explorer_json(scene); }), target);
+  return write_shown({.page = [&] { return show::plan_html(scene); },
+                      .picture = [&] { return show::svg(show::plan_drawing(scene, scene.chosen)); },
+                      .json = [&] { return show::plan_json(scene); },
+                      .text = [&](bool colour) { return show::plan_text(scene, colour); }},
+                     target);
 }
 
 int run_show(const ShowOptions& options, bool json) {
-  const bool page = options.open || options.output.ends_with(".html") || options.output.ends_with(".htm");
-  const bool picture = options.output.ends_with(".svg");
-  if (!page && !picture && options.output != "-" && !options.output.ends_with(".txt")) {
-    usage_error(fmt::format("--out {}: its name ends in .html, .svg or .txt, or it is - for the terminal",
-                            escaped(options.output)),
-                "--out", escaped(options.output), ".html, .svg, .txt, -");
-  }
-  if (options.drawing) {
-    const std::string text = show::svg(drawing_file(*options.drawing));
-    if (options.output == "-")
-      write_stdout(text);
-    else
-      write_picture(options.output, text, options.overwrite);
-    return kOk;
-  }
+  const ShowTarget target{options.output, options.overwrite, options.open, json};
+  if (!options.plan.as) check_target(target);
+  if (options.drawing) return write_text(show::svg(drawing_file(*options.drawing)), target);
   check_explain(options.explain);
-  show::Scene scene = scene_of(options, page);
+  if (shows_plan(options)) return run_show_plan(options, target);
+  if (options.plan.as || options.plan.policy) {
+    usage_error("--as and --policy: they are for plans and models; give a PLAN.json, a MODEL.onnx or model:NAME",
+                options.plan.as ? "--as" : "--policy");
+  }
+  show::Scene scene = scene_of(options, is_page(target));
   explain_reorder(options, scene);
-  if (json) {
-    write_stdout(json_text(Json::parse(from_command_line([&] { return show::scene_json(scene); }))));
-    return kOk;
-  }
-  const bool colour = options.output == "-" && !page && colour_allowed(STDOUT_FILENO);
-  const std::string text = from_command_line([&] {
-    return page ? show::html(scene) : picture ? show::svg(show::scene_drawing(scene)) : show::scene_text(scene, colour);
-  });
-  if (page) {
-    const bool named = options.output != "-";
-    const std::string path = named ? options.output : temporary_page();
-    write_picture(path, text, options.overwrite || !named);
-    if (options.open) open_in_browser(std::filesystem::absolute(path).string());
-    if (!named) write_stdout(path + "\n");
-    return kOk;
-  }
-  if (options.output == "-")
-    write_stdout(text);
-  else
-    write_picture(options.output, text, options.overwrite);
-  return kOk;
+  return write_shown({.page = [&] { return show::html(scene); },
+                      .picture = [&] { return show::svg(show::scene_drawing(scene)); },
+                      .json = [&] { return show::scene_json(scene); },
+                      .text = [&](bool colour) { return show::scene_text(scene, colour); }},
+                     target);
 }
 
 }  // namespace
 
 Verb add_show(CommandLine& line) {
   auto [command, json] =
-      add_verb(line, "show", "Draw a layout, two layouts or a tensor's file: a page for browsers, SVG or text",
+      add_verb(line, "show", "Draw a layout, two layouts, a tensor's file or a plan: a page for browsers, SVG or text",
                "  relayout show nChw8c --dims 2,17,5,4 --open\n"
                "  relayout show --from nchw --to nChw16c --dims 1,32,4,4 -o both.html\n"
                "  relayout show x.npy --from nhwc -o x.html\n"
                "  relayout show mace:in_out_channel --dims 1,6,5,3 -o image.svg\n"
                "  relayout show ggml:q4_0 --dims 1,64 -o block.html\n"
-               "  relayout show -o x.html         an example, to type other layouts over");
+               "  relayout show -o x.html         an example, to type other layouts over\n"
+               "  relayout show plan.json -o plan.html        as relayout plan -o plan.json writes it\n"
+               "  relayout show net.onnx --open               planned by all policies\n"
+               "  relayout show plan.json --as model-explorer -o graph.json");
   auto options = std::make_shared<ShowOptions>();
-  command.add_option(
-      "WHAT", options->what,
-      "Layout expression, record, a tensor as PyTorch, NumPy or oneDNN print it, or with --from the file of a tensor; "
-      "- is standard input");
+  command.add_option("WHAT", options->what,
+                     "Layout expression, record, a tensor as PyTorch, NumPy or oneDNN print it, with --from the file "
+                     "of a tensor, or a "
+                     "plan (.json) or a model (.onnx, model:NAME); - is standard input");
   command.add_option("--from", options->from, "Layout of the file, or the first of two layouts");
   command.add_option("--to", options->to, "A second layout of the same tensor, which is compared with the first");
   command.add_option("--dims", options->dims,
@@ -317,6 +282,7 @@ Verb add_show(CommandLine& line) {
   add_raw_options(command, options->raw);
   command.add_option("--drawing", options->drawing,
                      "Write the shapes that a JSON file lists as SVG, in place of a layout; - is standard input");
+  add_show_plan_options(command, options->plan);
   command.add_option("-o,--out", options->output,
                      "File to write: .html is a page, .svg a picture, .txt text; - is text on standard output");
   command.add_flag("--open", options->open, "Open the page in the browser; without --out it is a temporary file");

@@ -8,6 +8,7 @@
 #include "relayout/core/format.h"
 #include "relayout/core/index_table.h"
 #include "tools/command_line.h"
+#include "tools/common.h"
 
 namespace relayout::tools {
 

@@ -2,6 +2,7 @@
 // each says how to get it.
 #include "tools/check_saved_plan.h"
 #include "tools/known_values.h"
+#include "tools/show_plan.h"
 
 namespace relayout::tools {
 namespace {
@@ -33,6 +34,10 @@ void add_saved_plan_options(Command&, ModelFlags&) {}
 int check_saved_plan(const std::string&, const ModelFlags&, bool) {
   throw Failure(kUnsupported, without_planner("check PLAN"));
 }
+
+void add_model_options(Command&, ShowPlanOptions&) {}
+
+show::PlanScene model_scene(const ShowPlanOptions&) { throw Failure(kUnsupported, without_planner("show MODEL")); }
 
 std::vector<std::string> planner_values(std::string_view) { return {}; }
 

@@ -11,5 +11,7 @@ namespace relayout::show {
 std::span<const unsigned char> packed_core();
 
 extern const std::string_view kPageScript, kPageStyle, kPageScriptHash, kPageStyleHash;
+/// Those of pages of plans.
+extern const std::string_view kPlanScript, kPlanStyle, kPlanScriptHash, kPlanStyleHash;
 
 }  // namespace relayout::show

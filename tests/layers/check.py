@@ -34,7 +34,7 @@ ALLOWED = {
     "show": {"core", "interop"},  # what people type is read in the words of every system
     "opencl": {"core", "reorder", "cpu", "interop"},  # mapped memory of a device is the CPU's to write
     "solve": set(),
-    "graph": {"core", "reorder", "solve"},
+    "graph": {"core", "reorder", "show", "solve"},
     "execute": {"core", "reorder", "io", "cpu", "graph", "interop"},
     "explain": {"core", "io", "interop", "reorder", "cpu", "graph"},
 }

@@ -2,6 +2,7 @@
 #include "relayout/graph/plan/layout_names.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "relayout/core/format.h"
 #include "relayout/graph/ir/operands.h"
@@ -74,6 +75,27 @@ std::optional<std::string> in_letters(const std::string& tag, const std::string&
   return std::ranges::find(names, name) != names.end() ? std::optional(name) : std::nullopt;
 }
 
+/// The same order of digits without gaps between them; the layout itself where a digit repeats elements.
+Layout dense(const Layout& layout) {
+  std::vector<Digits> digits;
+  std::vector<std::pair<int64_t, Digit*>> order;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  for (Digits& dim : digits) {
+    for (Digit& digit : dim) {
+      if (digit.extent == 1) continue;
+      if (digit.stride == 0) return layout;
+      order.emplace_back(std::abs(digit.stride), &digit);
+    }
+  }
+  std::ranges::stable_sort(order, {}, &std::pair<int64_t, Digit*>::first);
+  int64_t stride = 1;
+  for (const auto& [old, digit] : order) {
+    digit->stride = stride;
+    stride *= digit->extent;
+  }
+  return Layout::from_digits(layout.dims(), digits, 0);
+}
+
 }  // namespace
 
 LayoutNames::LayoutNames(const Graph& graph) : letters_(graph.tensors.size()) {
@@ -109,6 +131,13 @@ std::string LayoutNames::of(TensorId tensor, const Layout& layout, const std::op
     if (const auto name = tag ? in_letters(*tag, letters) : std::nullopt) return *name;
   }
   return expression_of(layout);
+}
+
+std::string LayoutNames::form(const Copy& copy) const {
+  if (copy.opaque) return "opaque " + copy.opaque->name;
+  const std::string name = of(copy);
+  if (copy.layout.empty() || copy.layout.swizzled() || tag_of(copy.layout.canonical())) return name;
+  return of(copy.tensor, dense(copy.layout));
 }
 
 }  // namespace relayout::graph

@@ -22,6 +22,9 @@ class LayoutNames {
   /// A layout of that tensor. One that has no name in its domain is as expression_of() says.
   std::string of(TensorId tensor, const Layout& layout, const std::optional<Opaque>& opaque = {}) const;
   std::string of(const Copy& copy) const { return of(copy.tensor, copy.layout, copy.opaque); }
+  /// The name of the dense layout with the same order of digits: that of a copy that lies in the memory of another one,
+  /// as a part of a concat's result does, without its strides. An opaque format has its name alone.
+  std::string form(const Copy& copy) const;
 
  private:
   std::vector<std::string> letters_;  // by tensor; empty for a, b, c
