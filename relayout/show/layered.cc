@@ -16,7 +16,7 @@
 namespace relayout::show {
 namespace {
 
-constexpr double kBetweenLayers = 34, kBetweenBoxes = 22, kBendWidth = 4, kMargin = 16;
+constexpr double kBetweenLayers = 34, kBetweenBoxes = 22, kBendWidth = 4, kAround = 16;
 constexpr std::size_t kMostBends = 40;
 constexpr int kPlacings = 8;
 
@@ -198,8 +198,8 @@ class Drawer {
       left = std::min(left, x_[i] - width(static_cast<int>(i)) / 2);
       right = std::max(right, x_[i] + width(static_cast<int>(i)) / 2);
     }
-    for (double& x : x_) x += kMargin - left;
-    double y = kMargin;
+    for (double& x : x_) x += kAround - left;
+    double y = kAround;
     for (const std::vector<int>& layer : order_.layers) {
       double height = 0;
       for (const int item : layer) height = std::max(height, at(item) < nodes_.size() ? nodes_[at(item)].height : 0);
@@ -211,8 +211,8 @@ class Drawer {
       const std::size_t l = at(layer_[n]);
       out.nodes.push_back({std::round(x_[n] - nodes_[n].width / 2), (top_[l] + bottom_[l] - nodes_[n].height) / 2});
     }
-    out.width = nodes_.empty() ? 2 * kMargin : right - left + 2 * kMargin;
-    out.height = nodes_.empty() ? 2 * kMargin : bottom_.back() + kMargin;
+    out.width = nodes_.empty() ? 2 * kAround : right - left + 2 * kAround;
+    out.height = nodes_.empty() ? 2 * kAround : bottom_.back() + kAround;
     add_lines(out);
     return out;
   }
