@@ -160,7 +160,7 @@ class Placer {
   std::vector<LayeredEdge> edges_;
 };
 
-std::string dims_words(const ShownTensor& tensor) {
+std::string shape_words(const ShownTensor& tensor) {
   const std::string dims = join(tensor.dims, "x");
   return (dims.empty() ? "scalar" : dims) + " " + tensor.dtype;
 }
@@ -187,7 +187,7 @@ std::string box_title(const PlanScene& scene, const PlanFacts& facts, const Plan
     for (const int number : *operands) {
       if (number == -1) continue;
       out += std::string("\n") + (operands == &step.src ? "reads " : "writes ") + tensor_of(scene, plan, number).name +
-             " " + dims_words(tensor_of(scene, plan, number)) + " " + plan.copies[at(number)].form;
+             " " + shape_words(tensor_of(scene, plan, number)) + " " + plan.copies[at(number)].form;
     }
   }
   return out;
