@@ -20,6 +20,12 @@ __all__ = ["Page", "show"]
 _MOST_VALUES = 16384
 
 
+def _without_fields(html: str) -> str:
+    """The page without the library in WebAssembly, which only its fields for typing need."""
+    begin, mark, rest = html.partition('<script type="text/plain" id="core">')
+    return begin + rest.partition("</script>\n")[2] if mark else html
+
+
 class Page:
     """A page of HTML with all that it needs inside: a notebook shows it, save() writes a file, and open_in_browser()
     opens one.
@@ -41,8 +47,9 @@ class Page:
         return path
 
     def _repr_html_(self) -> str:
-        """A frame that may run the page's own script and nothing else of the notebook."""
-        return (f'<iframe sandbox="allow-scripts" title="Where the elements lie" srcdoc="{escape(self.html)}" '
+        """A frame that may run the page's own script and nothing else of the notebook. It has no fields for typing, so
+        that a notebook of many pages stays small."""
+        return (f'<iframe sandbox="allow-scripts" title="Where the elements lie" srcdoc="{escape(_without_fields(self.html))}" '
                 'style="width:100%;height:760px;border:1px solid #d0d7de"></iframe>')
 
 

@@ -153,6 +153,7 @@ void bind_interop(nb::module_& module) {
   nb::module_ m = module.def_submodule("interop", "Other systems' descriptions as layouts, and layouts as theirs.");
   bind_descriptions(m);
   bind_onednn_log(m);
+  bind_tensor_text(m);
   bind_gates(m);
   bind_texts(m);
   bind_cute_algebra(m);

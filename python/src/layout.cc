@@ -13,6 +13,7 @@
 #include "python/src/functions.h"
 #include "relayout/core/decide.h"
 #include "relayout/interop/spelling.h"
+#include "relayout/interop/tensor_text.h"
 
 namespace nb = nanobind;
 
@@ -156,9 +157,16 @@ std::string PyLayout::names() const {
 }
 
 PyLayout parse_layout(const std::string& expression, nb::handle dims) {
-  const Format format = Format::parse(expression);
+  TypedLayout typed{expression};
+  if (is_tensor_text(expression)) {
+    if (!dims.is_none()) typed.dims = join(dims_of(dims, "dims"));
+    typed = in_expressions(typed);
+  }
+  const Format format = Format::parse(typed.text);
   Dims bound;
-  if (!dims.is_none()) {
+  if (typed.dims) {
+    bound = parse_dims(*typed.dims);
+  } else if (!dims.is_none()) {
     bound = dims_of(dims, "dims");
   } else if (const auto known = format.default_dims()) {
     bound = *known;

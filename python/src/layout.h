@@ -39,6 +39,7 @@ void bind_layout_views(nanobind::class_<PyLayout>& type);
 void bind_interop(nanobind::module_& module);
 void bind_gates(nanobind::module_& interop);
 void bind_onednn_log(nanobind::module_& interop);
+void bind_tensor_text(nanobind::module_& interop);
 void bind_opencl(nanobind::module_& module);
 void bind_records(nanobind::module_& module);
 /// The elements of an array of integers, as entries of an index table. Error{invalid_argument} names it by `what`.

@@ -114,6 +114,7 @@ CALLS = {
     "interop.gate_places": dict(order="zrh", to="rzh"),
     "interop.kv_cache": dict(order="nhd", pairing="first", blocks=2, block_size=4, heads=2, dim=8, packed=8),
     "interop.read_onednn_log": dict(text=""),
+    "interop.tensors_in_text": dict(text="torch (2,3)"),
     "interop.scale_factors": dict(kind="mxfp8", rows=128, columns=128),
     "interop.to_onednn_verbose": dict(layout=LAYOUT, name="src", dtype="f32", version=(3, 7)),
     **{f"interop.{name}": dict(layout=LAYOUT) for name in ("names_of", "to_cute", "to_tvm")},

@@ -152,6 +152,26 @@ def test_interop_onednn_log():
     assert "not about a primitive" in others[0]["why"]
 
 
+def test_tensors_in_text():
+    shape = (2, 3, 4)
+    x = np.zeros(shape, np.float32).transpose(2, 0, 1)
+    text = f"numpy {x.shape} strides {x.strides} {x.dtype}"
+    assert relayout.layout(text) == relayout.layout_of(x)
+    assert relayout.layout("torch (1,64,5,4) strides (1280,1,256,64)") == relayout.layout("nhwc", (1, 64, 5, 4))
+    line = ("onednn_verbose,exec,cpu,reorder,jit:uni,undef,src_f32::blocked:abcd:f0 dst_f32:p:blocked:aBcd16b:f0,,,"
+            "2x17x5x4,0.01")
+    assert relayout.layout("dst of " + line) == relayout.layout("nChw16c", (2, 17, 5, 4))
+    src, dst = interop.tensors_in_text(line)
+    assert src == dict(name="src", expression="abcd", dims=(2, 17, 5, 4), dtype="f32", why=None)
+    assert dst["expression"] == "aBcd16b"
+    header = '{"w":{"dtype":"X9","shape":[2],"data_offsets":[0,2]}}'
+    assert "X9" in interop.tensors_in_text(header)[0]["why"]
+    with pytest.raises(relayout.InvalidArgumentError, match="src, dst"):
+        relayout.layout(line)
+    with pytest.raises(relayout.InvalidArgumentError, match="given besides"):
+        relayout.layout("torch (2,3)", (3, 2))
+
+
 def test_interop_cudnn():
     round_trip(interop.to_cudnn, lambda said, _: interop.from_cudnn(
         said["dimensions"], said["strides"], "f32", said["vector_count"], said["vectorized_dimension"]))

@@ -99,9 +99,8 @@ TEST(TensorText, LinesOfOneDnn) {
   EXPECT_EQ(read_text(std::string("src of ") + kLine), "abcd 2,17,5,4 f32");
   EXPECT_EQ(read_text(std::string("dst of ") + kLine), "aBcd16b 2,17,5,4 f32");
   EXPECT_EQ(refused_text(kLine), "text: it has 2 tensors: src, dst; write, for example, \"src of \" before the text");
-  EXPECT_EQ(
-      refused_text(std::string("wei of ") + kLine),
-      "text: no tensor is called wei; it has 2 tensors: src, dst; write, for example, \"src of \" "
+  EXPECT_EQ(refused_text(std::string("wei of ") + kLine),
+            "text: no tensor is called wei; it has 2 tensors: src, dst; write, for example, \"src of \" "
             "before the text");
   EXPECT_EQ(read_text("src_f32:p:blocked:aBcd16b:f0 2x17x5x4"), "aBcd16b 2,17,5,4 f32");
   EXPECT_EQ(read_text("src:u8::blocked:ab:5x1:f0 2x3"), "strides:5,1 2,3 u8");
@@ -143,6 +142,41 @@ TEST(TensorText, ExpressionsAreNoTexts) {
     EXPECT_FALSE(is_tensor_text(text)) << text;
   for (const char* text : {"torch (2)", "np.ndarray(shape=(2,))", kLine, "src_f32::blocked:ab:f0"})
     EXPECT_TRUE(is_tensor_text(text)) << text;
+}
+
+/// Texts with letters changed, left out and said twice are read or refused by an Error, and what is read can be bound.
+TEST(TensorText, WrongTextsAreReadOrRefused) {
+  std::mt19937_64 random(11);
+  const auto below = [&](std::size_t most) { return static_cast<std::size_t>(random() % most); };
+  const std::string texts[] = {"torch (1,64,5,4) strides (1280,1,256,64) offset 3 torch.float16",
+                               "np.ndarray(shape=(2, 3), dtype=np.float64, buffer=buf, offset=0, strides=(8, -16))",
+                               kLine,
+                               std::string("dst of ") + kLine,
+                               "src_f32:p:blocked:aBcd16b:f0 2x17x5x4",
+                               R"({"w":{"dtype":"F16","shape":[2,3],"data_offsets":[0,12]}})"};
+  int read = 0, refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = texts[below(std::size(texts))];
+    for (std::size_t changes = 1 + below(3); changes > 0 && !text.empty(); --changes) {
+      const std::size_t at = below(text.size());
+      switch (below(3)) {
+        case 0: text[at] = "0123456789()[]{},x:-_ abf\"\0\xff"[below(31)]; break;
+        case 1: text.erase(at, 1 + below(6)); break;
+        default: text.insert(at, text.substr(below(text.size()), 1 + below(6)));
+      }
+    }
+    try {
+      const TextTensor tensor = tensor_in_text(text);
+      const Format format = Format::parse(tensor.expression);
+      if (tensor.dims) (void)format.bind(*tensor.dims);
+      ++read;
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::internal) << text;
+      ++refused;
+    }
+  }
+  EXPECT_GT(read, 2000);
+  EXPECT_GT(refused, 5000);
 }
 
 TEST(TensorText, WhatIsSaidApartAgrees) {

@@ -99,7 +99,8 @@ def comparing(page):
         assert "are the same function: each of 768 elements" in page.verdict(), (one, other, page.verdict())
     page.type(0, "nchw")
     page.type(1, "numpy (2,32,3,4) strides (1536,4,512,128) float32")
-    assert "part at index (0,0,0,1): 1 in nchw, 32 in strides:384,1,128,32; 764 of 768" in page.verdict(), page.verdict()
+    words = page.verdict()
+    assert "part at index (0,0,0,1): 1 in nchw, 32 in strides:384,1,128,32; 764 of 768" in words, words
     page.button("Show where they part").click()
     equal(page.known()["index"], "n=0 c=0 h=0 w=1", "where they part")
     page.type(1, "nhw")
