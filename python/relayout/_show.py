@@ -49,7 +49,8 @@ class Page:
     def _repr_html_(self) -> str:
         """A frame that may run the page's own script and nothing else of the notebook. It has no fields for typing, so
         that a notebook of many pages stays small."""
-        return (f'<iframe sandbox="allow-scripts" title="Where the elements lie" srcdoc="{escape(_without_fields(self.html))}" '
+        page = escape(_without_fields(self.html))
+        return (f'<iframe sandbox="allow-scripts" title="Where the elements lie" srcdoc="{page}" '
                 'style="width:100%;height:760px;border:1px solid #d0d7de"></iframe>')
 
 
