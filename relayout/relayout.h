@@ -143,6 +143,7 @@
 #include "relayout/show/plan_drawing.h"
 #include "relayout/show/plan_html.h"
 #include "relayout/show/plan_scene.h"
+#include "relayout/show/reorder_view.h"
 #include "relayout/show/scene.h"
 #include "relayout/show/svg.h"
 #include "relayout/show/typed.h"

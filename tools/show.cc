@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/interop/tensor_text.h"
+#include "relayout/reorder/offers.h"
 #include "relayout/show/html.h"
 #include "relayout/show/plan_drawing.h"
 #include "relayout/show/plan_html.h"
@@ -203,15 +205,20 @@ show::Scene scene_of(const ShowOptions& options, bool page) {
   return layout_scene(options);
 }
 
-/// Adds the plan that moves the elements of the first side to the second.
-void explain_reorder(const ShowOptions& options, show::Scene& scene) {
-  if (options.explain.empty()) return;
-  if (scene.kind != show::Scene::Kind::sides || scene.views.size() != 2)
+/// Adds how the elements of the first side are moved to the second. A page has that of any two sides between which
+/// there is a reorder; other pictures where it is asked for.
+void add_reorder(const ShowOptions& options, show::Scene& scene, bool page) {
+  const bool two = scene.kind == show::Scene::Kind::sides && scene.views.size() == 2;
+  if (!options.explain.empty() && !two)
     usage_error("--explain: it says how elements move from one layout to another; give both, by --from and --to",
                 "--explain");
-  const show::View &from = scene.views[0], &to = scene.views[1];
-  const Plan plan = from_command_line([&] { return cpu::make_plan({from.layout, from.dtype}, {to.layout, to.dtype}); });
-  scene.notes.push_back({"Reorder", explained(plan, options.explain)});
+  if (!two || (options.explain.empty() && !page)) return;
+  const TensorDesc from(scene.views[0].layout, scene.views[0].dtype), to(scene.views[1].layout, scene.views[1].dtype);
+  // Nothing can be moved to a layout in which indices share an offset, but it can be looked at.
+  if (options.explain.empty() && !to.layout.injective()) return;
+  from_command_line([&] { scene.reorder = show::reorder_view(cpu::make_plan(from, to)); });
+  if (options.explain == "all")
+    scene.notes.push_back({"Plans that this one was chosen from", offers_text(offers(from, to, {}, cpu::machine()))});
 }
 
 bool shows_plan(const ShowOptions& options) {
@@ -241,7 +248,7 @@ int run_show(const ShowOptions& options, bool json) {
                 options.plan.as ? "--as" : "--policy");
   }
   show::Scene scene = scene_of(options, is_page(target));
-  explain_reorder(options, scene);
+  add_reorder(options, scene, is_page(target) || json);
   return write_shown({.page = [&] { return show::html(scene); },
                       .picture = [&] { return show::svg(show::scene_drawing(scene)); },
                       .json = [&] { return show::scene_json(scene); },

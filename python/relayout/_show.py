@@ -81,5 +81,5 @@ def show(what: Any, other: Any = None, *, dtype: Any = "f32", title: str = "") -
         dims = [side[0].dims for side in sides]
         if dims[0] != dims[1]:
             raise InvalidArgumentError(f"A has dims {dims[0]}, and B has {dims[1]}: both describe one tensor, so they "
-                                       "must be the same", "other", str(dims[1]), str(dims[0]))
+                                       f"must be the same, in the same order; expected are dims {dims[0]} on both sides", "other", str(dims[1]), str(dims[0]))
     return Page(_native._page(sides, title))

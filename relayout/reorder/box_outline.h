@@ -37,7 +37,10 @@ struct OutlineAxis {
   bool table = false;        // a table has the offsets, and there are no strides
   std::vector<Part> parts;   // innermost first
 };
-std::string_view name(OutlineAxis::Role role);
+constexpr std::string_view name(OutlineAxis::Role role) {
+  constexpr std::string_view kNames[] = {"loop", "rows", "cols", "piece"};
+  return kNames[static_cast<std::size_t>(role)];
+}
 
 /// A buffer in the cache through which a chunk of stages goes on one side.
 struct OutlineBuffer {

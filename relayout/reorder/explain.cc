@@ -1,5 +1,4 @@
 // Plan::explain() and Plan::kernel(): a plan in words.
-#include <charconv>
 #include <string>
 
 #include "relayout/core/format.h"
@@ -25,13 +24,6 @@ std::string side(const char* name_of_side, const TensorDesc& desc) {
   if (layout.offset0() != 0) out += ", from offset " + std::to_string(layout.offset0());
   if (layout.padded()) out += ", padded to " + join(layout.padded_dims(), "x");
   return out + "\n";
-}
-
-/// The shortest text that reads back as the same number.
-template <typename T>
-std::string number(T value) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
 std::string unit_text(int unit_bits, int64_t stride) {
@@ -65,21 +57,6 @@ std::string tables_text(const std::vector<IndexTable>& tables, const char* moved
   return out;
 }
 
-std::string arithmetic_text(const PlanData& plan) {
-  const Attributes& a = plan.attributes();
-  if (!plan.converts()) return "  bits are moved, no value changes\n";
-  std::string value = "src";
-  if (!a.src_zero_point.values.empty()) value = "(src - src zero point)";
-  if (!a.src_scale.values.empty()) value = "src scale * " + value;
-  if (!a.mean.values.empty()) value += " - mean";
-  if (a.beta != 0) value += " + " + number(a.beta) + " * dst";
-  const bool is_sum = a.beta != 0 || !a.mean.values.empty();
-  if (!a.dst_scale.values.empty()) value = (is_sum ? "(" + value + ")" : value) + " / dst scale";
-  if (!a.dst_zero_point.values.empty()) value += " + dst zero point";
-  return "  dst = " + std::string(name(plan.dst().dtype)) + "(" + value +
-         "), saturated where an integer, rounded to nearest even\n";
-}
-
 }  // namespace
 
 std::string PlanData::kernel(const BoxPlan& box) const {
@@ -110,27 +87,18 @@ std::string PlanData::kernel(const BoxPlan& box) const {
 }
 
 std::string PlanData::explain() const {
+  const auto line = [](const std::string& words) { return words.empty() ? "" : "  " + words + "\n"; };
   const Dims& dims = indexed() ? dims_ : src_.layout.dims();
   std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" +
                     plural(*checked_product(dims), "element") + ")\n";
   out += side("from", src_) + tables_text(attributes_.src_index, "read");
-  out += side("to  ", dst_) + tables_text(attributes_.dst_index, "written") + arithmetic_text(*this);
+  out += side("to  ", dst_) + tables_text(attributes_.dst_index, "written") + line(values_words(*this));
   if (dst_.layout.empty() || *checked_product(dims) == 0) return out + "  nothing to do";
   out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
   for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i)
     out += box_text(outline_of(*this, boxes_[i]));
   if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
-  const int64_t filled = dst_.layout.padded_elements() - dst_.layout.elements();
-  if (dst_.layout.padded()) {
-    out += attributes_.padding.kind == Padding::Kind::keep || !attributes_.dst_index.empty()
-               ? "  padding is kept as it is\n"
-               : "  padding: " + plural(filled, "element") + " set to " + attributes_.padding.value.text() + "\n";
-  }
-  if (streams_) {
-    const std::string limit = plural(stream_limit_, "byte") + ", the limit by this machine's caches";
-    out += "  written past the cache, as " +
-           (stream_limit_ == 0 ? "was asked for" : "both sides together exceed " + limit) + "\n";
-  }
+  out += line(padding_words(*this)) + line(store_words(*this));
   const Cost c = cost();
   return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written);
 }

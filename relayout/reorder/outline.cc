@@ -199,7 +199,7 @@ PlanOutline outline(const Plan& plan, std::size_t most) {
     }
     return boxes.size() - out.size();
   };
-  PlanOutline out;
+  PlanOutline out{values_words(data), padding_words(data), store_words(data)};
   out.more_boxes = list(data.boxes(), out.boxes);
   out.more_fills = list(data.fills(), out.fills);
   return out;

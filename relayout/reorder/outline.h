@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "relayout/reorder/box_outline.h"
@@ -13,7 +14,10 @@
 namespace relayout {
 
 struct PlanOutline {
-  std::vector<BoxOutline> boxes, fills;
+  /// What becomes of values and of padding, and why the destination is written past the cache, in the words of
+  /// explain(); "" where there is nothing to say.
+  std::string values, padding, store;
+  std::vector<BoxOutline> boxes{}, fills{};
   /// How many more there are than were asked for.
   std::size_t more_boxes = 0, more_fills = 0;
 };

@@ -2,6 +2,7 @@
 #include "relayout/reorder/outline_words.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "relayout/core/dtype.h"
 #include "relayout/reorder/move_walker.h"
@@ -113,6 +114,13 @@ OutlineAxis axis_of(const Axis& axis, OutlineAxis::Role role) {
   return {role, axis.extent, table ? 0 : axis.stride[kSrc], table ? 0 : axis.stride[kDst], table, {}};
 }
 
+/// The shortest text that reads back as the same number.
+template <typename T>
+std::string number(T value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
 }  // namespace
 
 int64_t elements_of_piece(const PlanData& plan, const BoxPlan& box) {
@@ -122,11 +130,6 @@ int64_t elements_of_piece(const PlanData& plan, const BoxPlan& box) {
 
 std::string plural(int64_t count, const std::string& one, const std::string& many) {
   return std::to_string(count) + " " + (count == 1 ? one : many.empty() ? one + "s" : many);
-}
-
-std::string_view name(OutlineAxis::Role role) {
-  static constexpr std::string_view kNames[] = {"loop", "rows", "cols", "piece"};
-  return kNames[static_cast<std::size_t>(role)];
 }
 
 BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
@@ -160,6 +163,37 @@ BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
   out.axes.push_back({OutlineAxis::Role::piece, elements_of_piece(plan, box), 0, 0, false, {}});
   std::erase_if(out.axes, [](const OutlineAxis& axis) { return axis.extent == 1; });
   return out;
+}
+
+std::string values_words(const PlanData& plan) {
+  const Attributes& a = plan.attributes();
+  if (!plan.converts()) return "bits are moved, no value changes";
+  std::string value = "src";
+  if (!a.src_zero_point.values.empty()) value = "(src - src zero point)";
+  if (!a.src_scale.values.empty()) value = "src scale * " + value;
+  if (!a.mean.values.empty()) value += " - mean";
+  if (a.beta != 0) value += " + " + number(a.beta) + " * dst";
+  const bool is_sum = a.beta != 0 || !a.mean.values.empty();
+  if (!a.dst_scale.values.empty()) value = (is_sum ? "(" + value + ")" : value) + " / dst scale";
+  if (!a.dst_zero_point.values.empty()) value += " + dst zero point";
+  return "dst = " + std::string(name(plan.dst().dtype)) + "(" + value +
+         "), saturated where an integer, rounded to nearest even";
+}
+
+std::string padding_words(const PlanData& plan) {
+  const Layout& layout = plan.dst().layout;
+  const Padding& padding = plan.attributes().padding;
+  if (!layout.padded()) return "";
+  if (padding.kind == Padding::Kind::keep || !plan.attributes().dst_index.empty()) return "padding is kept as it is";
+  return "padding: " + plural(layout.padded_elements() - layout.elements(), "element") + " set to " +
+         padding.value.text();
+}
+
+std::string store_words(const PlanData& plan) {
+  if (!plan.streams()) return "";
+  const std::string limit = plural(plan.stream_limit(), "byte") + ", the limit by this machine's caches";
+  return "written past the cache, as " +
+         (plan.stream_limit() == 0 ? "was asked for" : "both sides together exceed " + limit);
 }
 
 }  // namespace relayout

@@ -17,4 +17,10 @@ int64_t elements_of_piece(const PlanData& plan, const BoxPlan& box);
 /// "1 box", "2 boxes".
 std::string plural(int64_t count, const std::string& one, const std::string& many = {});
 
+/// What becomes of values, of padding, and why the destination is written past the cache; "" where there is nothing to
+/// say.
+std::string values_words(const PlanData& plan);
+std::string padding_words(const PlanData& plan);
+std::string store_words(const PlanData& plan);
+
 }  // namespace relayout

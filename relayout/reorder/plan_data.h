@@ -46,6 +46,8 @@ class PlanData {
   /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
   /// this is false, padding may still be written so (Fill::past_cache).
   bool streams() const { return streams_; }
+  /// Where streams(): the size of both sides together from which on the plan streams; 0 if Tuning asked for it.
+  int64_t stream_limit() const { return stream_limit_; }
   /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most 4 *
   /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of
   /// their own, and at most kMaxBoxes boxes of padding for each dim.
@@ -138,7 +140,6 @@ class PlanData {
   AttributeSteps attribute_steps_;
   uint64_t fill_bits_ = 0;
   int64_t bytes_ = 0;  // of both sides
-  /// If streams(): the size of both sides together from which on the plan streams. 0 if Tuning asked for it.
   int64_t stream_limit_ = 0;
 };
 

@@ -44,6 +44,14 @@ using MemoryRow = std::vector<MemoryCell>;
 /// What stands in the cell of an index, in place of the index: its value.
 using LabelOf = std::function<std::string(const Dims&)>;
 
+/// Colours of cells by what they belong to, in place of runs: a number of each index, of `count`, or -1 for none; and
+/// what has a colour, "box". Empty where runs have them.
+struct CellColours {
+  std::function<int64_t(const Dims&)> of = {};
+  std::string words = {};
+  int64_t count = 0;
+};
+
 /// How much is shown.
 struct MemoryRoom {
   int64_t rows = 7, first_rows = 5, last_rows = 2;  // all rows where there are at most `rows`

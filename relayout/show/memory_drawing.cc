@@ -32,8 +32,9 @@ MemoryRoom room_for(const Layout& layout, LabelOf label) {
 class Picture {
  public:
   Picture(Drawing& drawing, double top, const Layout& layout, const std::string& letters, std::string title,
-          LabelOf label)
+          LabelOf label, CellColours colours)
       : drawing_(drawing),
+        colours_(std::move(colours)),
         top_(top),
         title_(std::move(title)),
         memory_(layout, letters, room_for(layout, std::move(label))),
@@ -86,6 +87,10 @@ class Picture {
   }
 
   std::string colour_of(const MemoryCell& cell) const {
+    if (colours_.of) {
+      const int64_t number = cell.slot == Slot::element ? colours_.of(cell.index) : -1;
+      return number < 0 ? std::string(kPlain) : series(number);
+    }
     const std::vector<Level>& levels = memory_.levels();
     return levels.size() > 1 && cell.slot == Slot::element ? series(levels[1].of(cell.index)) : std::string(kPlain);
   }
@@ -200,19 +205,23 @@ class Picture {
 
   template <typename Entry, typename Sample>
   void legend_of_colours(double& x, const Entry& entry, const Sample& sample) {
-    if (memory_.levels().size() < 2) return sample(Slot::element, "element");
-    const Level& level = memory_.levels()[1];
-    for (int64_t k = 0; k < std::min<int64_t>(level.extent, kSeries); ++k) {
+    if (!colours_.of && memory_.levels().size() < 2) return sample(Slot::element, "element");
+    const int64_t count = colours_.of ? colours_.count : memory_.levels()[1].extent;
+    for (int64_t k = 0; k < std::min<int64_t>(count, kSeries); ++k) {
       drawing_.add(Box{x, top_ + 44, 9, kHeight - 7, series(k)});
       x += 9;
     }
+    const auto in_turn = [&]() -> std::string { return count > kSeries ? ", in turn" : ""; };
+    if (colours_.of) return entry("a colour for each " + colours_.words + in_turn());
+    const Level& level = memory_.levels()[1];
     std::string part = memory_.names({level.dim});
     if (level.place > 1) part += "/" + std::to_string(level.place);
     if (level.inner) part += "%" + std::to_string(level.extent);
-    entry("a colour for each " + part + (level.extent > kSeries ? ", in turn" : ""));
+    entry("a colour for each " + part + in_turn());
   }
 
   Drawing& drawing_;
+  CellColours colours_;
   double top_;
   std::string title_;
   Memory memory_;
@@ -224,8 +233,8 @@ class Picture {
 }  // namespace
 
 void draw_memory(Drawing& drawing, double top, const Layout& layout, const std::string& letters,
-                 const std::string& title, LabelOf label) {
-  Picture(drawing, top, layout, letters, title, std::move(label)).draw();
+                 const std::string& title, LabelOf label, CellColours colours) {
+  Picture(drawing, top, layout, letters, title, std::move(label), std::move(colours)).draw();
 }
 
 Drawing memory_drawing(const Layout& layout, const std::string& letters, const std::string& title) {

@@ -16,8 +16,8 @@ namespace relayout::show {
 Drawing memory_drawing(const Layout& layout, const std::string& letters, const std::string& title);
 
 /// The same in a drawing that has other things, from `top` on; the drawing grows as is needed. `label`: what stands in
-/// cells in place of their index.
+/// cells in place of their index; `colours`: what cells have a colour by.
 void draw_memory(Drawing& drawing, double top, const Layout& layout, const std::string& letters,
-                 const std::string& title, LabelOf label = {});
+                 const std::string& title, LabelOf label = {}, CellColours colours = {});
 
 }  // namespace relayout::show

@@ -31,7 +31,9 @@ Scene scene_of(std::vector<View> views) {
       const std::string a = dims_words(views[0].layout), b = dims_words(views[1].layout);
       throw Error(ErrorCode::invalid_argument,
                   escaped(views[0].expression) + " has dims " + a + ", and " + escaped(views[1].expression) + " has " +
-                      b + ": both describe one tensor, so they must be the same",
+                      b +
+                      ": both describe one tensor, so they must be the same, in the same order; expected are dims " +
+                      a + " on both sides, perhaps by views such as .permute or .reshape",
                   "dims", b, a);
     }
     const bool equal = views[0].expression == views[1].expression;

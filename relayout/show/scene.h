@@ -12,6 +12,7 @@
 #include "relayout/core/format.h"
 #include "relayout/core/record/record.h"
 #include "relayout/show/drawing.h"
+#include "relayout/show/reorder_view.h"
 
 namespace relayout::show {
 
@@ -50,6 +51,8 @@ struct Scene {
   std::vector<Note> notes = {};
   /// What is typed for the sides, or for the record, to get this scene; empty where no text says it, as of an array.
   std::vector<TypedSide> typed = {};
+  /// How the elements of the first view are moved to the second, of a scene of two sides.
+  std::optional<ReorderView> reorder = {};
 };
 
 /// A layout of an expression, with the letters that it names. Errors: those of Format::bind(), and of

@@ -86,6 +86,8 @@ std::string scene_json(const Scene& scene) {
     out += ",\"comparison\":{\"text\":" + json_quoted(found.text) +
            ",\"index\":" + (found.index ? list(*found.index) : "null") + "}";
   }
+  if (scene.reorder && scene.views.size() == 2)
+    out += ",\"reorder\":" + reorder_json(*scene.reorder, scene.views[1].layout, scene.views[1].letters);
   return out + "}";
 }
 

@@ -2,6 +2,7 @@
 #include "relayout/core/print.h"
 #include "relayout/show/memory_drawing.h"
 #include "relayout/show/memory_text.h"
+#include "relayout/show/reorder_text.h"
 #include "relayout/show/scene.h"
 
 namespace relayout::show {
@@ -40,10 +41,13 @@ Drawing scene_drawing(const Scene& scene) {
     out.resize(24 + 8.0 * static_cast<double>(std::get<Words>(out.shapes().back()).words.size()), kSentence);
     top = kSentence;
   }
+  const CellColours colours = scene.reorder ? colours_of(*scene.reorder) : CellColours{};
   for (const View& view : scene.views) {
-    draw_memory(out, top, view.layout, view.letters, heading_of(view), label_of(view));
+    draw_memory(out, top, view.layout, view.letters, heading_of(view), label_of(view), colours);
     top = out.height() + kBetweenViews;
   }
+  if (scene.reorder && scene.views.size() == 2)
+    draw_reorder(out, top, *scene.reorder, scene.views[1].layout, scene.views[1].letters);
   return out;
 }
 
@@ -58,6 +62,8 @@ std::string scene_text(const Scene& scene, bool colour) {
     out += labelled("offset", offset_formula(view.layout, view.letters));
     out += memory_text(view.layout, view.letters, {.colour = colour, .label = label_of(view)});
   }
+  if (scene.reorder && scene.views.size() == 2)
+    out += "\n" + reorder_text(*scene.reorder, scene.views[1].layout, scene.views[1].letters, colour);
   for (const Note& note : scene.notes) out += "\n" + note.title + "\n" + note.text + "\n";
   return out;
 }

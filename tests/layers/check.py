@@ -31,7 +31,7 @@ ALLOWED = {
     "redistribute": {"core", "reorder", "io", "cpu"},
     "interop": {"core", "io"},
     "checkpoint": {"core", "io", "interop", "reorder", "cpu"},
-    "show": {"core", "interop"},  # what people type is read in the words of every system
+    "show": {"core", "interop", "reorder"},  # what people type is read in the words of every system
     "opencl": {"core", "reorder", "cpu", "interop"},  # mapped memory of a device is the CPU's to write
     "solve": set(),
     "graph": {"core", "reorder", "show", "solve"},

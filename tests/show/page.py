@@ -183,12 +183,16 @@ def comparing(page):
 
 
 def explaining(page):
-    """The plan's words stand in the page as the command prints them."""
-    arguments = ("--from", "nchw", "--to", "nhwc", "--dims", "1,3,4,5", "--explain")
-    page.open(*arguments)
-    words = page.browser.execute_script("return document.querySelector('pre[aria-label=Reorder]').textContent")
-    printed = page.command.run("show", *arguments)
-    equal(printed.split("\nReorder\n")[1].strip(), words.strip(), "the plan")
+    """The plan's words in the page are those that the command prints, and all plans stand below with =all."""
+    arguments = ("--from", "nchw", "--to", "nhwc", "--dims", "1,3,4,5")
+    page.open(*arguments, "--explain=all")
+    printed = page.command.run("show", *arguments, "--explain=all").split("\nReorder\n")[1]
+    nest = page.browser.execute_script("return document.querySelector('.reorder .nest').textContent")
+    spaced = " ".join(printed.split())
+    for line in nest.strip().split("\n"):
+        assert " ".join(line.split("   now ")[0].split()) in spaced, line
+    plans = page.browser.execute_script("return document.querySelector('pre[aria-label^=Plans]').textContent")
+    equal(printed.split("chosen from\n")[1].strip(), plans.strip(), "the plans")
 
 
 def npy(values):

@@ -13,8 +13,10 @@ let typedSides = null; // the fields, where the page has the library
 
 function pinned() {
   if (state.step !== null) {
-    const index = walk.indices[state.step];
-    return { slot: "element", view: state.view, index, offset: offsetOf(scene.views[state.view], index) };
+    const { view, index } = walk.at(state.step);
+    if (!index) return null;
+    const slot = isElement(scene.views[view], index) ? "element" : "padding";
+    return { slot, view, index, offset: offsetOf(scene.views[view], index) };
   }
   if (!state.index) return null;
   const view = scene.views[state.view];
@@ -38,6 +40,11 @@ function onRender() {
 function mark() {
   for (const pane of panes) pane.mark(walk.seen(pane.buffer));
   slices.mark(walk.seen(bufferOf(state.view)));
+  if (!planOrder) return;
+  for (const [pane, at] of [...panes.map((pane) => [pane, pane.buffer.members[0].at]), [slices, state.view]]) {
+    if (walk.plan) markPlanIn(pane, at, planOrder, state.step, state.unit);
+    else unmarkPlan(pane);
+  }
 }
 
 const actionsOf = (buffer) => {
@@ -122,6 +129,7 @@ function legend() {
   const framed = scene.views.some((view) => framesOf(view).inside.length > 0);
   const blocks = scene.views.some((view) => framesOf(view).blocks);
   const out = [sample("padding", "padding"), sample("gap", "gap: no index"), sample("on", "pointed at"), sample("seen", "walked over")];
+  if (planOrder) out.push(sample("moving moving-left moving-right moving-top moving-bottom", "the block that is moved"), sample("line", "in a line of 64 bytes that the step touches"), sample("now", "moved by the step"));
   if (framed) out.unshift(sample("framed", blocks ? "a block" : "a plane"));
   return make("p", { class: "legend" }, ...out);
 }
@@ -177,7 +185,9 @@ function build() {
       make("pre", { class: "nest", tabIndex: 0, "aria-label": title, text }),
     ),
   );
-  content.replaceChildren(...headWords(), controls, legend(), inspector.root, columns, walk.root, ...notes);
+  // A plan is played beside both memories, so its controls stand above them.
+  const above = planOrder ? [walk.controls, walk.problem, walk.reorder.now] : [];
+  content.replaceChildren(...headWords(), controls, legend(), ...above, inspector.root, columns, walk.root, ...notes);
 }
 
 /** Shows another scene from now on, as at first. */
@@ -207,7 +217,8 @@ document.body.classList.add("ready");
 readAddress();
 addEventListener("popstate", readAddress);
 addEventListener("hashchange", readAddress);
-// Rows are as long as there is room for.
+// Rows are as long as there is room for, on paper too.
+matchMedia("print").addEventListener("change", renderAll);
 let width = innerWidth;
 addEventListener("resize", () => {
   if (innerWidth === width) return;

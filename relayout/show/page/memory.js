@@ -40,6 +40,12 @@ function cellNode(text, classes, label) {
   return make("div", { role: "gridcell", class: `cell ${classes}`, text, "aria-label": label, tabIndex: -1 });
 }
 
+/** One cell of those that are shown can be reached by Tab, at first the first. */
+function reachByTab(grid) {
+  const first = grid.querySelector("[role=gridcell]");
+  if (first && !grid.querySelector("[role=gridcell][tabindex='0']")) first.tabIndex = 0;
+}
+
 /** Sides of a cell at which a frame ends, as classes. Where two frames meet, the cell behind draws the line of both. */
 function edges(own, left, right, above, below) {
   if (own === null) return "";
@@ -141,6 +147,7 @@ class MemoryPane {
       rows.push(this.row(from));
     }
     this.grid.replaceChildren(...rows);
+    reachByTab(this.grid);
     const several = this.buffer.cells > size;
     this.before.hidden = this.after.hidden = !several;
     this.before.disabled = this.begin === 0;
@@ -252,6 +259,15 @@ class MemoryPane {
     this.light({ buffer: this.buffer, cell: found.first }, true);
     this.byCell.get(found.first)?.focus({ preventScroll: true });
     return true;
+  }
+
+  /** Offsets with their nodes, and the offsets beside them: left, right, above, below; -1 where a row begins or ends. */
+  *offsetsShown() {
+    for (const [cell, node] of this.byCell) {
+      const column = (cell - this.begin) % this.columns;
+      const [left, right] = [column > 0 ? cell - 1 : -1, column + 1 < this.columns ? cell + 1 : -1];
+      yield [cell, node, [left, right, cell - this.columns, cell + this.columns]];
+    }
   }
 
   /** Marks the cells of the walk so far. */

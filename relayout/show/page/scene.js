@@ -1,9 +1,10 @@
 // What the page shows, as values: the buffers of a scene, what lies in their cells, and what colours cells.
 
-// The scene that is shown, and what follows from it; takeScene() sets all four.
+// The scene that is shown, and what follows from it; takeScene() sets all.
 let scene;
 let buffers;
 let sharedIndex; // whether an index of one view is an index of all others too: the two sides of a comparison
+let planOrder; // the elements of scene.reorder in their order, or null
 let colourings; // how cells can be coloured: {key, words, of(view, index, offset)}, which gives a number
 const COLOURS = 8;
 const LINE_BYTES = 64;
@@ -95,6 +96,7 @@ function colouringsOfScene() {
       out.push({ key: `dim-${first.letters[d]}`, words: `dim ${first.letters[d]}`, of: (_, index) => index[d] });
     }
   }
+  if (planOrder) out.unshift({ key: "box", words: "box of the plan", of: (_, index) => planOrder.boxOf(index) });
   const byte = (at, offset) => bytesOf(scene.views[at], offset)[0];
   out.push(
     { key: "block", words: "block", of: (at, index) => frameOf(scene.views[at], index).number },
@@ -114,6 +116,7 @@ function takeScene(given) {
   scene = given;
   buffers = buffersOfScene();
   sharedIndex = scene.kind === "sides" && scene.views.every((view) => view.dims.join() === scene.views[0].dims.join());
+  planOrder = scene.reorder ? new PlanOrder() : null;
   colourings = colouringsOfScene();
 }
 

@@ -76,6 +76,7 @@ class SlicesPane {
     for (let n = this.first; n < end && !empty; ++n) nodes.push(this.slice(this.outerIndex(n)));
     if (empty) nodes.push(make("p", { text: "no elements" }));
     this.body.replaceChildren(...nodes);
+    reachByTab(this.body);
     this.before.hidden = this.after.hidden = this.count >= this.slices;
     this.before.disabled = this.first === 0;
     this.after.disabled = end >= this.slices;
@@ -194,11 +195,24 @@ class SlicesPane {
     return true;
   }
 
+  /** As of memory; the cells beside are those of the same slice. */
+  *offsetsShown() {
+    for (const node of this.byIndex.values()) {
+      const { index, offset } = this.records.get(node);
+      const beside = [[1, -1], [1, 1], [2, -1], [2, 1]].map(([fromEnd, by]) => {
+        const d = index.length - fromEnd;
+        if (d < 0 || index[d] + by < 0 || index[d] + by >= this.view.padded[d]) return -1;
+        return offsetOf(this.view, index.map((i, n) => (n === d ? i + by : i)));
+      });
+      yield [offset, node, beside];
+    }
+  }
+
   mark(seen) {
     for (const node of this.byIndex.values()) {
       const { slot, offset } = this.records.get(node);
       const cell = offset * (this.view.bits / bufferOf(state.view).unit);
-      node.classList.toggle("seen", slot === "element" && seen.has(cell));
+      node.classList.toggle("seen", seen.has(cell));
     }
   }
 }

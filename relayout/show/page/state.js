@@ -1,5 +1,8 @@
 // The state of the page in its address, so that it can be kept, sent, and undone by the browser's back button.
 
+/** What a step of a plan can be. */
+const UNITS = ["element", "move", "block", "box"];
+
 /** What a scene shows before anything is chosen. */
 function firstState() {
   return {
@@ -7,7 +10,8 @@ function firstState() {
     index: null, // of the element that is pinned
     colour: scene.kind === "fields" ? "field" : "run",
     label: scene.views.some((view) => view.values) ? "value" : "index",
-    order: "", // of the walk: letters, outermost first, or "memory"
+    order: planOrder ? "plan" : "", // of the walk: letters, outermost first, "memory", or "plan"
+    unit: "move", // what a step of the plan moves
     step: null, // of the walk
     cache: 32, // KiB
   };
@@ -21,7 +25,7 @@ function hashOfState() {
   if (state.view !== 0) out.set("view", state.view);
   if (state.index) out.set("index", state.index.join(","));
   const defaults = firstState();
-  for (const key of ["colour", "label", "order", "cache"]) {
+  for (const key of ["colour", "label", "order", "unit", "cache"]) {
     if (state[key] !== defaults[key]) out.set(key, state[key]);
   }
   if (state.step !== null) out.set("step", state.step);
@@ -47,7 +51,8 @@ function readHash() {
   if (fits) state.index = index;
   if (colourings.some(({ key }) => key === given.get("colour"))) state.colour = given.get("colour");
   if (["index", "offset", "value"].includes(given.get("label"))) state.label = given.get("label");
-  if (isOrder(shown, given.get("order") ?? "")) state.order = given.get("order") ?? "";
+  if (given.has("order") && isOrder(shown, given.get("order"))) state.order = given.get("order");
+  if (UNITS.includes(given.get("unit"))) state.unit = given.get("unit");
   state.step = wholeNumber(given.get("step") ?? "", Number.MAX_SAFE_INTEGER);
   const cache = wholeNumber(given.get("cache") ?? "", 1 << 20);
   if (cache) state.cache = cache;

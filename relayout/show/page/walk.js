@@ -1,9 +1,11 @@
-// The walk: the order in which a loop nest visits elements, what it touches so far, and the misses of a cache.
+// The walk: the order in which a loop nest, or the plan of a reorder, visits elements; what it touches so far, and the
+// misses of a cache.
 
 const MOST_STEPS = 65536;
 
-/** Whether a text is an order: each dim's letter once, outermost first; or "memory"; or "" for row-major. */
+/** Whether a text is an order: each dim's letter once, outermost first; "memory", "plan"; or "" for row-major. */
 function isOrder(view, text) {
+  if (text === "plan") return planOrder !== null;
   return text === "" || text === "memory" || [...text].sort().join("") === [...view.letters].sort().join("");
 }
 
@@ -68,6 +70,7 @@ class Walk {
   constructor(onStep) {
     this.onStep = onStep;
     this.timer = null;
+    this.written = 0; // when the address was, last
     this.orders = make("datalist", { id: "orders" });
     this.order = make("input", { type: "text", list: "orders", autocomplete: "off", spellcheck: "false", size: "8" });
     this.play = make("button", { type: "button", text: "Play" });
@@ -77,37 +80,42 @@ class Walk {
     this.speed = make("select", {}, ...[2, 8, 30, 120].map((n) => make("option", { value: `${n}`, text: `${n} a second` })));
     this.speed.value = "8";
     this.cache = make("input", { type: "number", min: "1", max: `${1 << 20}`, step: "1" });
+    this.unit = make("select", {}, ...UNITS.map((unit) => make("option", { value: unit, text: unit })));
     this.problem = make("p", { class: "problem", role: "status" });
     this.nest = make("pre", { class: "nest", "aria-label": "Loop nest of the walk" });
     this.counts = make("table", { class: "counts" });
-    this.root = make(
-      "section",
-      { class: "walk" },
-      make("h2", { text: "Walk" }),
-      make(
-        "div",
-        { class: "controls" },
-        make("label", { text: "Loops, outermost first " }, this.order),
-        this.orders,
-        this.play,
-        this.back,
-        this.forth,
-        this.stop,
-        make("label", { text: "Speed " }, this.speed),
-        make("label", { text: "Cache, KiB " }, this.cache),
-      ),
-      this.problem,
-      this.nest,
-      this.counts,
+    this.reorder = planOrder && new ReorderPane(planOrder, (element) => this.go(this.endOfUnit(element)));
+    this.unitLabel = make("label", { text: "A step moves one " }, this.unit);
+    this.cacheLabel = make("label", { text: "Cache, KiB " }, this.cache);
+    this.ofNest = make("div", {}, this.nest, this.counts);
+    this.controls = make(
+      "div",
+      { class: "controls" },
+      make("label", { text: "Loops, outermost first " }, this.order),
+      this.orders,
+      this.play,
+      this.back,
+      this.forth,
+      this.stop,
+      make("label", { text: "Speed " }, this.speed),
+      this.unitLabel,
+      this.cacheLabel,
     );
+    const parts = [make("h2", { text: planOrder ? "Reorder, and walks" : "Walk" }), this.controls, this.problem, this.ofNest];
+    this.root = make("section", { class: "walk" }, ...parts, ...(this.reorder ? [this.reorder.root] : []));
     this.listen();
   }
 
   listen() {
     this.order.addEventListener("change", () => this.takeOrder());
     this.play.addEventListener("click", () => (this.timer ? this.pause() : this.start()));
-    this.forth.addEventListener("click", () => this.go((state.step ?? -1) + 1));
-    this.back.addEventListener("click", () => this.go((state.step ?? 0) - 1));
+    this.forth.addEventListener("click", () => this.go(this.next()));
+    this.back.addEventListener("click", () => this.go(this.before()));
+    this.unit.addEventListener("change", () => {
+      state.unit = this.unit.value;
+      writeHash(true);
+      this.show();
+    });
     this.stop.addEventListener("click", () => this.go(null));
     this.speed.addEventListener("change", () => this.timer && this.start());
     this.cache.addEventListener("change", () => {
@@ -121,13 +129,47 @@ class Walk {
     return scene.views[state.view];
   }
 
+  /** The plan's order, where that is walked. */
+  get plan() {
+    return state.order === "plan" ? planOrder : null;
+  }
+
+  get length() {
+    return this.plan?.length ?? this.indices.length;
+  }
+
+  /** The index at a step, and the view that it is one of: padding of the destination is not of the source. */
+  at(step) {
+    if (!this.plan) return { view: state.view, index: this.indices[step] };
+    const index = this.plan.index(step);
+    const view = index && index.every((i, d) => i < this.view.padded[d]) ? state.view : 1;
+    return { view, index };
+  }
+
+  /** The last element of the step that has an element. */
+  endOfUnit(element) {
+    return this.plan ? this.plan.around(element, state.unit)[1] - 1 : element;
+  }
+
+  next() {
+    const next = (state.step ?? -1) + 1;
+    return next < this.length ? this.endOfUnit(next) : next;
+  }
+
+  before() {
+    if (!this.plan || state.step === null) return (state.step ?? 0) - 1;
+    const start = this.plan.around(state.step, state.unit)[0];
+    return start === 0 ? null : start - 1;
+  }
+
   /** Reads the order in the field; one that is none stays there with the reason. */
   takeOrder() {
     const { view } = this;
     const text = this.order.value.trim();
     const order = text === view.letters ? "" : text;
     if (!isOrder(view, order)) {
-      this.problem.textContent = `The loops are each of the letters ${view.letters} once, or memory.`;
+      const plan = planOrder ? "memory, or plan" : "or memory";
+      this.problem.textContent = `The loops are each of the letters ${view.letters} once, ${plan}.`;
       return;
     }
     this.pause();
@@ -145,23 +187,28 @@ class Walk {
     this.problem.textContent = "";
     this.order.value = state.order || view.letters;
     const reversed = [...view.letters].reverse().join("");
-    const offered = [...new Set([view.letters, reversed, "memory"])].map((value) => make("option", { value }));
+    const offered = [...new Set([...(planOrder ? ["plan"] : []), view.letters, reversed, "memory"])].map((value) => make("option", { value }));
     this.orders.replaceChildren(...offered);
-    this.loops = loopsOf(view, state.order);
-    this.indices = walkOf(view, this.loops);
-    if (state.step !== null && state.step >= this.indices.length) state.step = null;
+    this.loops = this.plan ? [] : loopsOf(view, state.order);
+    this.indices = this.plan ? [] : walkOf(view, this.loops);
+    if (state.step !== null && state.step >= this.length) state.step = null;
+    this.unit.value = state.unit;
+    this.unitLabel.hidden = !this.plan;
+    this.cacheLabel.hidden = this.ofNest.hidden = this.plan !== null;
+    if (this.reorder) this.reorder.root.hidden = this.reorder.now.hidden = !this.plan;
     this.cache.value = `${state.cache}`;
     this.show();
   }
 
   start() {
     this.pause();
-    if (state.step !== null && state.step + 1 >= this.indices.length) state.step = null;
+    if (state.step !== null && state.step + 1 >= this.length) state.step = null;
     this.play.textContent = "Pause";
-    this.timer = setInterval(() => this.go((state.step ?? -1) + 1, true), 1000 / Number(this.speed.value));
+    this.timer = setInterval(() => this.go(this.next(), true), 1000 / Number(this.speed.value));
   }
 
   pause() {
+    if (this.timer) writeHash(false);
     clearInterval(this.timer);
     this.timer = null;
     this.play.textContent = "Play";
@@ -170,20 +217,25 @@ class Walk {
   /** Goes to a step; null is before the first. */
   go(step, playing = false) {
     if (!playing) this.pause();
-    if (step !== null && (step < 0 || step >= this.indices.length)) {
+    if (step !== null && (step < 0 || step >= this.length)) {
       this.pause();
       return;
     }
     state.step = step;
-    writeHash(false);
+    // Browsers take an address only so many times a second.
+    if (!playing || performance.now() - this.written > 500) {
+      writeHash(false);
+      this.written = performance.now();
+    }
     this.show();
-    this.onStep(step === null ? null : this.indices[step]);
+    this.onStep(step === null ? null : this.at(step).index);
   }
 
   /** The cells of a buffer that the walk has visited. */
   seen(buffer) {
     const out = new Set();
     if (state.step === null) return out;
+    if (this.plan) return this.plan.offsets(buffer.members[0].at, 0, state.step + 1);
     for (const { view, at } of buffer.members) {
       if (at !== state.view && !sharedIndex) continue;
       for (const index of this.indices.slice(0, state.step + 1)) {
@@ -195,6 +247,10 @@ class Walk {
   }
 
   show() {
+    if (this.plan) {
+      this.reorder.show(state.step, state.unit);
+      return;
+    }
     const now = state.step === null ? null : this.indices[state.step];
     const lines = this.loops.map(({ dim, place, extent, words }, k) => {
       const value = now ? `${Math.floor(now[dim] / place) % extent}` : "";

@@ -46,7 +46,8 @@ std::span<const unsigned char> packed_core() { return {}; }
   relayout_wasm_unit(core ${sources})
   set(sources interop/array_text.cc interop/directml.cc interop/onednn.cc interop/onednn_overflow.cc
     interop/onednn_problem.cc interop/onednn_verbose.cc interop/onednn_verbose_line.cc interop/strided.cc
-    interop/tensor_text.cc interop/files/json_walk.cc interop/files/safetensors_layouts.cc show/escape.cc show/scene.cc
+    interop/tensor_text.cc interop/files/json_walk.cc interop/files/safetensors_layouts.cc show/escape.cc
+    show/reorder_json.cc show/reorder_words.cc show/scene.cc
     show/scene_json.cc show/typed.cc show/wasm/entry.cc)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/relayout/)
   relayout_wasm_unit(entry ${sources})
