@@ -80,6 +80,7 @@ def show(what: Any, other: Any = None, *, dtype: Any = "f32", title: str = "") -
         sides = [_side(what, "A", dtype), _side(other, "B", dtype)]
         dims = [side[0].dims for side in sides]
         if dims[0] != dims[1]:
-            raise InvalidArgumentError(f"A has dims {dims[0]}, and B has {dims[1]}: both describe one tensor, so they "
-                                       f"must be the same, in the same order; expected are dims {dims[0]} on both sides", "other", str(dims[1]), str(dims[0]))
+            raise InvalidArgumentError(
+                f"A has dims {dims[0]}, and B has {dims[1]}: both describe one tensor, so they must be the same, in "
+                f"the same order; expected are dims {dims[0]} on both sides", "other", str(dims[1]), str(dims[0]))
     return Page(_native._page(sides, title))

@@ -262,7 +262,8 @@ def seen_by_all(page):
     for scheme in ("light", "dark"):
         page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                      {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        for case, hash in ((CASES[1], "#step=9"), (CASES[1], "#step=350&unit=block&colour=box"), (CASES[5], "#step=30")):
+        for case, hash in ((CASES[1], "#step=9"), (CASES[1], "#step=350&unit=block&colour=box"),
+                           (CASES[5], "#step=30")):
             for width in (360, 1280):
                 page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                              {"width": width, "height": 800, "deviceScaleFactor": 1,
