@@ -30,7 +30,7 @@ std::string buffer_json(const OutlineBuffer& buffer) {
          ",\"run\":" + number(buffer.run) + "}";
 }
 
-std::string box_json(const BoxOutline& box, const BoxWords& words, const Layout& dst, const std::string& letters) {
+std::string outline_json(const BoxOutline& box, const BoxWords& words, const Layout& dst, const std::string& letters) {
   const auto axis = [&](const OutlineAxis& a) { return axis_json(a, dst, letters); };
   const auto line = [](const NestLine& nest) {
     return "[" + number(nest.depth) + "," + json_quoted(nest.words) + "," + json_quoted(nest.steps) + "]";
@@ -66,7 +66,7 @@ std::string blocks_json(const FoldedBlocks& blocks) {
 std::string reorder_json(const ReorderView& view, const Layout& dst, const std::string& letters) {
   const ReorderWords words = reorder_words(view, dst, letters);
   std::size_t next = 0;
-  const auto box = [&](const BoxOutline& b) { return box_json(b, words.boxes[next++], dst, letters); };
+  const auto box = [&](const BoxOutline& b) { return outline_json(b, words.boxes[next++], dst, letters); };
   std::string out = "{\"summary\":" + json_quoted(words.summary) + ",\"values\":" + json_quoted(view.values) +
                     ",\"padding\":" + json_quoted(view.padding) + ",\"store\":" + json_quoted(view.store);
   out += ",\"boxes\":" + listed(view.boxes, box);
