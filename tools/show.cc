@@ -214,9 +214,16 @@ void add_reorder(const ShowOptions& options, show::Scene& scene, bool page) {
                 "--explain");
   if (!two || (options.explain.empty() && !page)) return;
   const TensorDesc from(scene.views[0].layout, scene.views[0].dtype), to(scene.views[1].layout, scene.views[1].dtype);
-  // Nothing can be moved to a layout in which indices share an offset, but it can be looked at.
-  if (options.explain.empty() && !to.layout.injective()) return;
-  from_command_line([&] { scene.reorder = show::reorder_view(cpu::make_plan(from, to)); });
+  const auto plan = [&] { scene.reorder = show::reorder_view(cpu::make_plan(from, to)); };
+  if (options.explain.empty()) {
+    try {
+      plan();
+    } catch (const Error&) {
+      // What cannot be moved, as to a layout in which indices share an offset, can be looked at.
+    }
+    return;
+  }
+  from_command_line(plan);
   if (options.explain == "all")
     scene.notes.push_back({"Plans that this one was chosen from", offers_text(offers(from, to, {}, cpu::machine()))});
 }
@@ -284,8 +291,8 @@ Verb add_show(CommandLine& line) {
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given or known");
   command.add_option("--tensor", options->tensor, "Name of the tensor in the file");
   add_explain_option(command, options->explain,
-                     "With two layouts: also how elements are moved from the first to the second; --explain=all shows "
-                     "also the plans that it was chosen from");
+                     "With two layouts: also how elements are moved from the first to the second, which pages have "
+                     "without it");
   add_raw_options(command, options->raw);
   command.add_option("--drawing", options->drawing,
                      "Write the shapes that a JSON file lists as SVG, in place of a layout; - is standard input");

@@ -65,12 +65,13 @@ def _side(given: Any, name: str, dtype: Any) -> Tuple[Layout, str, str, List[str
     return layout_of(given), name, name_of(array.dtype), [str(value) for value in array.reshape(-1).tolist()]
 
 
-def show(what: Any, other: Any = None, *, dtype: Any = "f32", title: str = "") -> Page:
-    """A page that shows where each element lies, and of two layouts of one tensor where they part.
+def show(what: Any, other: Any = None, *, dtype: Any = "f32", title: str = "", plan: bool = True) -> Page:
+    """A page that shows where each element lies, and of two layouts of one tensor where they part and how a reorder
+    moves the elements of the first to the second.
 
     what, other: layouts, or arrays of up to 16,384 elements, whose values are shown. dtype: the type of the elements of
-    layouts; arrays have their own. Errors: LimitError (more elements, offsets from 2^53 on), InvalidArgumentError (two
-    of different dims), and those of layout_of().
+    layouts; arrays have their own. plan: whether a page of two shows their reorder. Errors: LimitError (more elements,
+    offsets from 2^53 on), InvalidArgumentError (two of different dims), and those of layout_of().
 
         relayout.show(relayout.layout("nChw8c", (2, 17, 5, 4))).save("x.html")
     """
@@ -83,4 +84,4 @@ def show(what: Any, other: Any = None, *, dtype: Any = "f32", title: str = "") -
             raise InvalidArgumentError(
                 f"A has dims {dims[0]}, and B has {dims[1]}: both describe one tensor, so they must be the same, in "
                 f"the same order; expected are dims {dims[0]} on both sides", "other", str(dims[1]), str(dims[0]))
-    return Page(_native._page(sides, title))
+    return Page(_native._page(sides, title, plan))

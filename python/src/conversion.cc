@@ -14,6 +14,7 @@
 #include "python/src/watch.h"
 #include "relayout/cpu/in_place.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/show/reorder_view.h"
 
 namespace nb = nanobind;
 
@@ -180,6 +181,13 @@ std::string Conversion::explain() const {
   return "convert " + name_of(src_) + " -> " + name_of(dst_) + "\n" + plan_.explain();
 }
 
+std::string Conversion::outline() const {
+  const Layout& to = dst_.desc.layout;
+  std::string letters;
+  for (int d = 0; d < to.ndims(); ++d) letters += static_cast<char>('a' + d);
+  return show::reorder_json(show::reorder_view(plan_), to, letters);
+}
+
 std::string Conversion::repr() const {
   const auto side = [](const Side& s) { return name_of(s) + " " + std::string(nb::repr(tuple_of(s.shape)).c_str()); };
   return "<relayout.Conversion " + side(src_) + " -> " + side(dst_) + ">";
@@ -288,6 +296,12 @@ void bind_conversion(nb::module_& module) {
       .def("explain", &Conversion::explain,
            "How the elements are moved, in words: both layouts by their names, then the plan, which calls dims a, b, "
            "...")
+      .def_prop_ro(
+          "outline", [](const Conversion& c) { return nb::module_::import_("json").attr("loads")(c.outline()); },
+          nb::sig("def outline(self) -> dict[str, typing.Any]"),
+          "What explain() says, as values: boxes with their axes, method and reason, and the moves in the order in "
+          "which "
+          "they are made. docs/show.md has the keys, which are those of a page's data.")
       .def("__repr__", &Conversion::repr)
       .def("__str__", &Conversion::explain);
   module.def("reorder_in_place", &reorder_in_place, nb::arg("x"), nb::arg("src"), nb::arg("dst"),

@@ -37,6 +37,8 @@ class Conversion {
   const std::string& own_dtype() const { return own_dtype_; }
   /// The plan in words. The first line names the layouts as the caller does; the plan itself knows their digits alone.
   std::string explain() const;
+  /// The same as values, as JSON.
+  std::string outline() const;
   /// The arguments of the constructor, by which it is pickled.
   const nanobind::tuple& made_of() const { return made_of_; }
   /// "<relayout.Conversion f32 nchw (2, 3, 4, 5) -> bf16 nhwc (2, 4, 5, 3)>".
