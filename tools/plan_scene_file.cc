@@ -182,11 +182,13 @@ std::vector<std::string> plan_notes(const std::string& backend, int64_t threads,
 }
 
 void sort_plans(show::PlanScene& scene) {
+  if (scene.plans.empty()) return;
   const std::string chosen = scene.plans[static_cast<std::size_t>(scene.chosen)].policy;
   std::ranges::sort(scene.plans, {}, [](const show::ShownPlan& plan) {
     return std::pair(!plan.policy.starts_with("optimal"), plan.policy);
   });
-  choose_plan(scene, chosen);
+  scene.chosen =
+      static_cast<int>(std::ranges::find(scene.plans, chosen, &show::ShownPlan::policy) - scene.plans.begin());
 }
 
 void choose_plan(show::PlanScene& scene, const std::string& policy) {

@@ -14,6 +14,7 @@ from ._arrays import empty, host_view, is_torch, like_caller, with_plain_element
 from ._dtypes import name_of
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._progress import Progress
+from ._show import Page
 
 
 class Operand(NamedTuple):
@@ -97,6 +98,15 @@ class Model:
                          [(array, operand.dtype) for array, operand in zip(made, self.outputs)], progress)
         return {operand.name: _as_caller(first, array)
                 for operand, array in zip(self.outputs, made)}
+
+    def page(self, title: str = "") -> Page:
+        """The graph coloured by layout, with its reorders and the plans of all policies: what relayout.show(model) is,
+        and what a notebook shows. title: the file's name unless given.
+        """
+        return Page(self._native.page(title or os.path.basename(self._made_of[0])))
+
+    def _repr_html_(self) -> str:
+        return self.page()._repr_html_()
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """A model is pickled by its file's absolute path and what else made it, and planned again where it is loaded,

@@ -1,4 +1,4 @@
-"""relayout.show(): a layout, two of them, or an array as a page for a notebook, a browser or a file."""
+"""relayout.show(): a layout, two of them, an array or a planned model as a page for a notebook, a browser or a file."""
 from __future__ import annotations
 
 import os
@@ -50,7 +50,7 @@ class Page:
         """A frame that may run the page's own script and nothing else of the notebook. It has no fields for typing, so
         that a notebook of many pages stays small."""
         page = escape(_without_fields(self.html))
-        return (f'<iframe sandbox="allow-scripts" title="Where the elements lie" srcdoc="{page}" '
+        return (f'<iframe sandbox="allow-scripts" title="relayout" srcdoc="{page}" '
                 'style="width:100%;height:760px;border:1px solid #d0d7de"></iframe>')
 
 
@@ -67,14 +67,23 @@ def _side(given: Any, name: str, dtype: Any) -> Tuple[Layout, str, str, List[str
 
 def show(what: Any, other: Any = None, *, dtype: Any = "f32", title: str = "", plan: bool = True) -> Page:
     """A page that shows where each element lies, and of two layouts of one tensor where they part and how a reorder
-    moves the elements of the first to the second.
+    moves the elements of the first to the second; of a planned model its graph coloured by layout.
 
-    what, other: layouts, or arrays of up to 16,384 elements, whose values are shown. dtype: the type of the elements of
-    layouts; arrays have their own. plan: whether a page of two shows their reorder. Errors: LimitError (more elements,
-    offsets from 2^53 on), InvalidArgumentError (two of different dims), and those of layout_of().
+    what, other: layouts, or arrays of up to 16,384 elements, whose values are shown; or one model of plan(). dtype: the
+    type of the elements of layouts; arrays have their own. plan: whether a page of two shows their reorder. Errors:
+    LimitError (more elements, offsets from 2^53 on), InvalidArgumentError (two of different dims), and those of
+    layout_of().
 
         relayout.show(relayout.layout("nChw8c", (2, 17, 5, 4))).save("x.html")
+        relayout.show(relayout.plan("net.onnx"))
     """
+    from ._model import Model  # which makes pages itself
+    models = [side for side in (what, other) if isinstance(side, Model)]
+    if models and other is None:
+        return models[0].page(title)
+    if models:
+        raise InvalidArgumentError("a planned model is shown by itself, with the plans of all policies side by side",
+                                   "other", repr(other))
     if other is None:
         sides = [_side(what, "", dtype)]
     else:

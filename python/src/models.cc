@@ -174,6 +174,28 @@ class PlannedModel {
     for (const auto& [name, speed] : kSpeeds) out[name] = speeds_.*speed;
     return out;
   }
+  /// The plan beside those of all policies, as a page. The backend is asked for these anew.
+  std::string page(const std::string& title) const {
+    const auto backend = execute::onednn_backend();
+    const auto costs = graph::analytic_costs(speeds_, *backend);
+    std::vector<graph::PlanToShow> plans = {
+        {.policy = "optimal", .plan = &best_.plan, .predicted = &predicted_, .cost_us = best_.cost_us}};
+    std::vector<std::optional<graph::LayoutPlan>> rivals(graph::kPolicyCount);
+    std::vector<graph::PredictedCost> prices(graph::kPolicyCount);
+    for (std::size_t p = 0; p < rivals.size(); ++p) {
+      const auto policy = static_cast<graph::Policy>(p);
+      graph::PlanToShow& shown = plans.emplace_back(graph::PlanToShow{.policy = std::string(name(policy))});
+      try {
+        rivals[p] = graph::propagate(graph_, *backend, {.policy = policy, .block = execute::channel_block()});
+        prices[p] = graph::predict(graph_, *rivals[p], *costs);
+        shown.plan = &*rivals[p];
+        shown.predicted = &prices[p];
+      } catch (const Error& error) {
+        shown.problem = error.message();
+      }
+    }
+    return show::plan_html(graph::plan_scene(graph_, title, plans));
+  }
   std::string explanation() const { return graph::explain(graph_, best_, predicted_, "analytic"); }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -277,6 +299,7 @@ NB_MODULE(_models, module) {
       .def("cost", &PlannedModel::cost)
       .def("speeds", &PlannedModel::speeds)
       .def("explanation", &PlannedModel::explanation)
+      .def("page", &PlannedModel::page, nb::arg("title"))
       .def("warnings", &PlannedModel::warnings)
       .def("run", &PlannedModel::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("progress").none());
 }

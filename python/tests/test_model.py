@@ -1,4 +1,5 @@
 """Models: plan() and run() on small .onnx files, against the same computation in NumPy."""
+import json
 import os
 import pickle
 import signal
@@ -250,3 +251,22 @@ def test_without_the_package_of_models_an_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "relayout._models", None)  # as where it is not installed
     with pytest.raises(relayout.UnsupportedError, match="pip install ./python/models"):
         relayout.plan("net.onnx")
+
+
+def test_show_has_the_plans_of_all_policies(path):
+    plan = relayout.plan(path, speeds=SPEEDS)
+    page = relayout.show(plan).html
+    scene = json.loads(page.split('<script type="application/json" id="scene">')[1].split("</script>")[0])
+    assert scene["title"] == "net.onnx"
+    names = [one["policy"] for one in scene["plans"]]
+    assert names[0] == "optimal" and set(names) >= {"any", "nchw", "nhwc", "ort"}
+    best = scene["plans"][0]
+    assert [step[0] for step in best["steps"]] == [node.implementation for node in plan.nodes]
+    assert best["reorders"] == len(plan.reorders)
+    assert best["predicted_us"] == pytest.approx(plan.primitives_us + plan.reorders_us)
+    reasons = [best["copies"][copy][5] for _, copy, _ in best["shown"]]
+    assert sorted(reasons) == sorted(plan.reorders)
+    assert plan._repr_html_().startswith('<iframe sandbox="allow-scripts"')
+    assert "<title>&lt;b&gt;</title>" in plan.page("<b>").html
+    with pytest.raises(relayout.InvalidArgumentError, match="by itself"):
+        relayout.show(plan, plan)

@@ -91,6 +91,16 @@ TEST(Layered, ReadersOfANodeShareTheWay) {
   }
 }
 
+TEST(Layered, LinesOfOnePortEndAtOnePlace) {
+  const std::vector<LayeredNode> nodes(4, {100, 30});
+  const auto ends = [&](int port) {
+    const Layered drawn = layered(nodes, {{0, 3, 0, port}, {1, 3, 1, port}, {2, 3, 2}});
+    return std::pair(drawn.lines[0].back().x, drawn.lines[1].back().x);
+  };
+  EXPECT_EQ(ends(5).first, ends(5).second);
+  EXPECT_NE(ends(-1).first, ends(-1).second);
+}
+
 TEST(Layered, WhatCountsLittleStandsBesideStraightLines) {
   // 0 -> 2 -> 4, each time also by way of a small one.
   std::vector<LayeredNode> nodes(5, {100, 30});

@@ -12,10 +12,11 @@ import model_inputs
 import outputs
 import plan
 import plan_costs
+import show_plan
 import winograd
 
 MODULES = (any_primitive, any_verb, bench, check, completion, convert, layouts, model_inputs, outputs, plan, plan_costs,
-           winograd)
+           show_plan, winograd)
 PARTS = {module.__name__: module.ALL for module in MODULES}
 
 

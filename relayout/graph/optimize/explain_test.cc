@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "relayout/graph/optimize/plan_scene.h"
 #include "relayout/graph/passes/prepare.h"
 #include "tests/support/simple_costs.h"
 
@@ -55,6 +56,45 @@ TEST(Explain, SaysPrimitivesReordersAndTimes) {
   EXPECT_EQ(text.find("product by by_columns: ba, ab -> ba\nreorder: "), 0u) << text;
   EXPECT_NE(text.find("\nreorder: ", 40), std::string::npos) << text;
   EXPECT_NE(text.find("reorders 192.0 us"), std::string::npos) << text;
+}
+
+TEST(PlanScene, HasTheGraphThePlansAndTheirPrices) {
+  Graph graph = product();
+  make_ends_row_major(graph);
+  test::ByteCosts costs;
+  const OptimalPlan best = optimize(graph, ColumnMajor(), costs);
+  const PredictedCost cost = predict(graph, best.plan, costs);
+  const std::vector<PlanToShow> plans = {
+      {.policy = "no such", .problem = "why"},
+      {.policy = "optimal", .plan = &best.plan, .predicted = &cost, .cost_us = best.cost_us, .measured_us = 7}};
+  const show::PlanScene scene = plan_scene(graph, "a model", plans, "bytes");
+  EXPECT_NO_THROW(check(scene));
+  EXPECT_EQ(scene.title, "a model");
+  EXPECT_EQ(scene.chosen, 1);
+  ASSERT_EQ(scene.nodes.size(), 1U);
+  EXPECT_EQ(scene.nodes[0].name, "product");
+  EXPECT_EQ(scene.nodes[0].kind, "matmul");
+  EXPECT_EQ(scene.plans[0].problem, "why");
+  EXPECT_FALSE(scene.plans[0].has_plan());
+  const show::ShownPlan& shown = scene.plans[1];
+  EXPECT_EQ(shown.predicted_us, cost.time());
+  EXPECT_EQ(shown.cost_us, best.cost_us);
+  EXPECT_EQ(shown.steps[0].us, cost.nodes[0]);
+  EXPECT_EQ(shown.steps[0].implementation, "by_columns");
+  ASSERT_EQ(shown.copies.size(), best.plan.copies.size());
+  const show::PlanFacts facts(scene, 1);
+  EXPECT_EQ(std::ssize(facts.reorders()), *shown.reorders);
+  ASSERT_FALSE(facts.reorders().empty());
+  double reorders = 0;
+  int64_t bytes = 0;
+  for (const int copy : facts.reorders()) {
+    reorders += shown.copies[static_cast<std::size_t>(copy)].us.value();
+    bytes += shown.copies[static_cast<std::size_t>(copy)].bytes.value();
+    EXPECT_EQ(shown.copies[static_cast<std::size_t>(copy)].reason, best.plan.copy(copy).reason);
+  }
+  EXPECT_DOUBLE_EQ(reorders, cost.reorders);
+  EXPECT_EQ(bytes, *shown.reorder_bytes);
+  EXPECT_THROW(plan_scene(graph, "", std::span(plans).first(1)), Error);
 }
 
 TEST(Explain, RowMajorEndsKeepOtherLayouts) {

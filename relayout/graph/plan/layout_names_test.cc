@@ -22,6 +22,24 @@ class LayoutNamesTest : public testing::Test {
   Graph graph;
 };
 
+TEST_F(LayoutNamesTest, PartsHaveTheFormOfTheirOrder) {
+  const TensorId x = graph.input("x", {1, 32, 8, 8});
+  const auto form = [&](const Layout& layout) { return LayoutNames(graph).form({.tensor = x, .layout = layout}); };
+  for (const char* tag : {"abcd", "acdb", "aBcd16b", "aBcd8b"}) {
+    const Layout whole = Format::parse(tag).bind({1, 96, 8, 8});
+    std::vector<Digits> digits;
+    for (int d = 0; d < 4; ++d) digits.push_back(whole.digits_of(d));
+    // The channels from 32 on of the larger tensor.
+    digits[1].back().extent = digits[1].size() > 1 ? 32 / digits[1][0].extent : 32;
+    const Layout part = Layout::from_digits({1, 32, 8, 8}, digits, 2048);
+    EXPECT_EQ(form(part), named(x, tag)) << tag;
+    EXPECT_EQ(form(Format::parse(tag).bind({1, 32, 8, 8})), named(x, tag));
+  }
+  Copy opaque{.tensor = x, .layout = Layout::contiguous({1, 32, 8, 8})};
+  opaque.opaque = Opaque{.backend = "b", .name = "packed", .bytes = 7};
+  EXPECT_EQ(LayoutNames(graph).form(opaque), "opaque packed");
+}
+
 TEST_F(LayoutNamesTest, Images) {
   const TensorId x = graph.input("x", {2, 64, 8, 8});
   const TensorId dense = zeros({32, 64, 3, 3}), grouped = zeros({32, 1, 1, 3, 3});

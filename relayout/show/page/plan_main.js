@@ -99,4 +99,7 @@ readAddress();
 addEventListener("popstate", readAddress);
 addEventListener("hashchange", readAddress);
 addEventListener("resize", () => view.refresh());
-addEventListener("beforeprint", () => view.showAll());
+addEventListener("beforeprint", () => {
+  view.showAll();
+  view.draw();
+});

@@ -5,6 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const LEAST_ZOOM = 0.01;
 const MOST_ZOOM = 4;
 const WORDS_FROM = 0.4; // the zoom from which boxes have words
+const CASING_FROM = 0.15; // that from which lines have a darker edge
 const DIAMOND = 13; // half of its width
 
 function shape(tag, attributes, ...children) {
@@ -46,6 +47,7 @@ class GraphView {
     this.zoom = 1;
     this.built = null; // what shapes were made for
     this.frame = 0;
+    this.resting = 0; // the timer of sharpen()
     this.pointers = new Map();
     this.listen();
   }
@@ -125,21 +127,34 @@ class GraphView {
     this.change();
   }
 
+  /** Moves the shapes that there are, as one picture, which browsers do without painting it anew; shapes for another
+   *  part, or of another size, are made where these do not suffice, and once zooming has come to rest. */
   draw() {
-    const { width, height } = this.size;
     const visible = this.visible;
     const near = this.zoom >= WORDS_FROM;
-    const within = this.built && this.built.near === near && visible.left >= this.built.left && visible.right <= this.built.right && visible.top >= this.built.top && visible.bottom <= this.built.bottom;
-    // After zooming in from afar there would be far more shapes than are seen.
-    if (!within || (this.built.near && this.built.zoom < this.zoom / 2)) this.build(visible, near);
-    const move = `translate(${width / 2 - this.centre.x * this.zoom} ${height / 2 - this.centre.y * this.zoom}) scale(${this.zoom})`;
-    this.group.setAttribute("transform", move);
+    const { built } = this;
+    const within = built && built.near === near && visible.left >= built.left && visible.right <= built.right && visible.top >= built.top && visible.bottom <= built.bottom;
+    const growth = built ? this.zoom / built.zoom : 1;
+    if (!within || growth > 1.6 || growth < 0.6) this.build(visible, near);
+    else if (growth !== 1) this.sharpen();
+    const { left, top, zoom } = this.built;
+    this.svg.style.transform = `translate(${(left - visible.left) * this.zoom}px, ${(top - visible.top) * this.zoom}px) scale(${this.zoom / zoom})`;
+  }
+
+  /** Makes shapes of the right size a moment after the last change of the zoom. */
+  sharpen() {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.refresh(), 150);
   }
 
   build(visible, near) {
-    const [roomX, roomY] = [(visible.right - visible.left) / 3, (visible.bottom - visible.top) / 3];
+    clearTimeout(this.resting);
+    const [roomX, roomY] = [(visible.right - visible.left) / 4, (visible.bottom - visible.top) / 4];
     const area = { left: visible.left - roomX, right: visible.right + roomX, top: visible.top - roomY, bottom: visible.bottom + roomY };
     this.built = { ...area, near, zoom: this.zoom };
+    this.svg.style.width = `${(area.right - area.left) * this.zoom}px`;
+    this.svg.style.height = `${(area.bottom - area.top) * this.zoom}px`;
+    this.group.setAttribute("transform", `scale(${this.zoom}) translate(${-area.left} ${-area.top})`);
     const shown = [];
     boxes.forEach(({ x, y, width, height }, box) => {
       const meets = x <= area.right && x + width >= area.left && y <= area.bottom && y + height >= area.top;
@@ -159,10 +174,11 @@ class GraphView {
       paths[colourOf(state.plan.copies[copy].form)].push(path);
       if (from === state.box || to === state.box) picked.push(path);
     }
-    const out = [shape("path", { class: "casing", d: paths.flat().join("") })];
+    const thin = this.zoom < CASING_FROM;
+    const out = thin ? [] : [shape("path", { class: "casing", d: paths.flat().join("") })];
     if (picked.length > 0) out.push(shape("path", { class: "picked", d: picked.join("") }));
     paths.forEach((list, colour) => {
-      if (list.length > 0) out.push(shape("path", { class: `line f${colour}`, d: list.join("") }));
+      if (list.length > 0) out.push(shape("path", { class: `line f${colour}${thin ? " thin" : ""}`, d: list.join("") }));
     });
     return out;
   }
@@ -180,7 +196,7 @@ class GraphView {
     const className = `box b${form === -1 ? COLOURS : colourOf(form)}${slow}`;
     const texts = state.plan.words(box);
     if (kind === REORDER) {
-      return [shape("path", { class: `${className} reorder`, d: outline(box), "data-box": box }), words(x + width / 2 + DIAMOND + 10, y + height / 2 + 4, texts[0], "bytes")];
+      return [shape("path", { class: `${className} reorder`, d: outline(box), "data-box": box }), words(x + width / 2 + DIAMOND + 12, y + height / 2 + 4, texts[0], "bytes")];
     }
     const radius = kind === NODE ? 4 : height / 2;
     const out = [shape("rect", { class: className, x, y, width, height, rx: radius, "data-box": box })];
