@@ -42,6 +42,8 @@ def build(root, out, command, stubs):
     pages += gallery.pages(root, command, out)
     groups = documents.groups([("command/index.html", "The command"), ("python-api/index.html", "Python"),
                                ("cpp/index.html", "C++"), *cpp_reference.C_PAGES])
+    if any(page.address == "explorer.html" for page in pages):
+        groups[0][1].append(("explorer.html", "Type a layout"))
     version = version_of(root)
     for page in pages:
         path = out / page.address

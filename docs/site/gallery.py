@@ -28,6 +28,11 @@ def draw(command, entry, folder):
         subprocess.run([command, "show", *entry["show"], "-f", "-o", folder / f"{entry['id']}.{name}"], check=True)
 
 
+def has_fields(path):
+    """Whether a live page has fields in which layouts are typed, which is so unless the library was built without."""
+    return "'wasm-unsafe-eval'" in path.read_text(encoding="utf-8")[:2000]
+
+
 def prose(text):
     return Markdown(lambda path, anchor: None, lambda source, words: "").render(text, "")[0]
 
@@ -38,17 +43,19 @@ def thread(entry):
     return f' <a href="{html.escape(entry["asked"])}">Where it was asked</a>'
 
 
-def entry_page(entry, before, after, module, command):
+def entry_page(entry, before, after, module, command, folder):
     show = module.show_command(entry)
     answer = prose(entry["answer"].strip())
     asked = f"$ {entry['ask']}\n{module.printed(entry['ask'], command)}"
     turns = "".join(f'<a href="{one["id"]}.html">{word}: {html.escape(one["title"])}</a>'
                     for one, word in ((before, "Before"), (after, "Next")) if one)
     live = f"{entry['id']}.live.html"
+    fields = " In its fields you can type another layout." if has_fields(folder / live) else ""
     body = (f'<p class="name"><a href="../gallery.html">Gallery</a></p>\n<h1>{html.escape(entry["title"])}</h1>\n'
             f'<p class="question">{html.escape(entry["question"])}{thread(entry)}</p>\n{answer}'
             f'<h2 id="picture">The picture</h2>\n<p>Point at a cell, or reach it with Tab and the arrows: the same '
-            f'element lights up in the tensor and in memory. <a href="{live}">The picture alone</a>, larger.</p>\n'
+            f'element lights up in the tensor and in memory.{fields} '
+            f'<a href="{live}">The picture alone</a>, larger.</p>\n'
             f'<iframe src="{live}" title="Live picture: {html.escape(entry["title"])}" loading="lazy"></iframe>\n'
             f'<h2 id="ask">Ask the command</h2>\n{code_block(asked, "console")}'
             f'{code_block(f"$ {show} --open", "console")}'
@@ -74,6 +81,23 @@ def index_page(groups):
     return Page("gallery.html", "Gallery", "Gallery", "".join(body), sections, frames=True)
 
 
+def explorer_page(command, out):
+    """A page in which any layout can be typed; [] where the library was built without that."""
+    live = out / "explorer.live.html"
+    subprocess.run([command, "show", "nChw8c", "--dims", "1,17,2,3", "-f", "-o", live], check=True)
+    if not has_fields(live):
+        live.unlink()
+        return []
+    body = ("<h1>Type a layout</h1>\n<p>A tag such as <code>nChw8c</code>, strides, or what PyTorch, NumPy, oneDNN and "
+            'CuTe print: the <a href="layout-expressions.html">grammar</a> has all forms. The library itself reads it, '
+            "in your browser; nothing is sent anywhere. The second button compares it with another layout. "
+            f'<a href="{live.name}">The page alone</a>, larger.</p>\n'
+            f'<iframe src="{live.name}" title="A layout to type, as a live picture"></iframe>\n')
+    section = Section(1, "Type a layout", "")
+    section.words.append("explorer playground try in the browser WebAssembly fields")
+    return [Page("explorer.html", "Type a layout", "Gallery", body, [section], weight=1.1, frames=True)]
+
+
 def pages(root, command, out):
     """The pages; the pictures are written into `out`. Without the list's reader there are none, which is said."""
     module, groups = listed(root)
@@ -85,6 +109,6 @@ def pages(root, command, out):
     every = [entry for _, entries in groups for entry in entries]
     with ThreadPoolExecutor() as workers:
         list(workers.map(lambda entry: draw(command, entry, folder), every))
-    made = [entry_page(entry, before, after, module, command)
+    made = [entry_page(entry, before, after, module, command, folder)
             for before, entry, after in zip([None, *every], every, [*every[1:], None])]
-    return [index_page(groups), *made]
+    return [index_page(groups), *explorer_page(command, out), *made]

@@ -96,7 +96,7 @@ class Markdown:
         return self.html_of(tokens), title, sections
 
     def inline(self, token, name):
-        """Puts the site's addresses into links, takes away those that lead to no page of it, and links what is known."""
+        """Puts the site's addresses into links, takes away those without a page in it, and links what is known."""
         closing, children = [], []
         for child in token.children:
             address = self.known(child.content) if child.type == "code_inline" and not closing else None

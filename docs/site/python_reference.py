@@ -16,7 +16,7 @@ MODULES = {
     "relayout.testing.pytest_plugin": "relayout/testing/pytest_plugin.py",
 }
 INTEROP = "relayout.interop"
-WIDTH = 100
+WIDTH = 92
 DUNDERS = {"__init__", "__call__", "__getitem__", "__len__", "__iter__", "__enter__", "__array__", "__dlpack__"}
 
 
@@ -41,15 +41,15 @@ class Sources:
         return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
 
     def find(self, module, name, depth=0):
-        """The definitions of a name in a module: several of an overloaded function; [] where no source says it."""
+        """The definitions of a name in a module; [] where no source says it. Of an overloaded function it is the one
+        with a body, which says all that the overloads do, or all overloads where a stub has only these."""
         tree = self.tree(self.path(module))
         if tree is None or depth > 8:
             return []
         statements = list(statements_of(tree))
         found = [node for node in statements if defines(node, name)]
-        overloads = [node for node in found if is_overload(node)]
         if found:
-            return overloads or found[-1:]
+            return found if is_overload(found[-1]) else found[-1:]
         for node in statements:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
@@ -175,8 +175,10 @@ class Writer:
 
     def member(self, of, name, functions):
         anchor = f"{of}.{name}"
-        overloads = [function for function in functions if is_overload(function)] or functions[:1]
-        decorators = {ast.unparse(one) for one in overloads[0].decorator_list}
+        decorators = {ast.unparse(one) for one in functions[0].decorator_list}
+        overloads = functions if is_overload(functions[-1]) else functions[-1:]
+        if "property" in decorators:  # its setter has the same name
+            overloads = functions[:1]
         documented = next((ast.get_docstring(one) for one in functions if ast.get_docstring(one)), "")
         self.section(3, anchor, anchor, documented)
         if "property" in decorators:

@@ -164,6 +164,34 @@ def point(visitor):
     visitor.check_quiet()
 
 
+def every_live_page(visitor):
+    """The live picture of every entry draws its cells, and says nothing."""
+    paths = sorted((visitor.site / "gallery").glob("*.live.html"))
+    assert len(paths) >= 40, f"the gallery has {len(paths)} live pictures"
+    for path in paths:
+        visitor.open(path.relative_to(visitor.site).as_posix())
+        visitor.until("its cells", lambda: visitor.browser.execute_script(
+            "return document.querySelectorAll('.tensor [role=gridcell]').length > 0"
+            " && document.querySelectorAll('.memory [role=gridcell]').length > 0"))
+        visitor.check_quiet()
+
+
+def type_a_layout(visitor):
+    """The page of the explorer draws what is typed; it is there where the library was built with WebAssembly."""
+    browser = visitor.browser
+    if not (visitor.site / "explorer.html").exists():
+        return
+    visitor.window(1280, "light")
+    visitor.open("explorer.html")
+    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
+    field = visitor.until("a field", lambda: browser.find_elements(By.CSS_SELECTOR, "input[type=text]"))[0]
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("nhwc", Keys.ENTER)
+    visitor.until("what was typed", lambda: "nhwc" in browser.find_element(By.TAG_NAME, "h1").text)
+    browser.switch_to.default_content()
+    visitor.check_quiet()
+
+
 def point_in_document(visitor):
     """A picture in a document lights up the element that is pointed at in all of its layouts."""
     browser = visitor.browser
@@ -201,7 +229,7 @@ def main():
     browser = start()
     visitor = Visitor(browser, Path(sys.argv[1]).resolve())
     try:
-        for part in (visit_all, search, point, point_in_document, keys):
+        for part in (visit_all, search, point, every_live_page, type_a_layout, point_in_document, keys):
             part(visitor)
     finally:
         browser.quit()
