@@ -21,11 +21,21 @@ def listed(root):
     return make_gallery, make_gallery.entries()
 
 
+HOW = "Point at a cell, or reach it with Tab and the arrows: the same element lights up in the tensor and in memory."
+UNSUPPORTED = 5  # the exit status of a command that was built without what it needs, such as the planner of models
+
+
 def draw(command, entry, folder):
-    """Writes the live page and the picture of an entry."""
-    for ending in ("html", "svg"):
-        name = "live.html" if ending == "html" else "svg"
-        subprocess.run([command, "show", *entry["show"], "-f", "-o", folder / f"{entry['id']}.{name}"], check=True)
+    """Writes the live page and the picture of an entry; whether the command can."""
+    for name in ("live.html", "svg"):
+        done = subprocess.run([command, "show", *entry["show"], "-f", "-o", folder / f"{entry['id']}.{name}"],
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode == UNSUPPORTED:
+            print(f"docs: the gallery goes without {entry['id']}: {done.stderr.strip()}", file=sys.stderr)
+            return False
+        if done.returncode != 0:
+            sys.exit(f"docs: {done.stderr.strip()}")
+    return True
 
 
 def has_fields(path):
@@ -53,8 +63,7 @@ def entry_page(entry, before, after, module, command, folder):
     fields = " In its fields you can type another layout." if has_fields(folder / live) else ""
     body = (f'<p class="name"><a href="../gallery.html">Gallery</a></p>\n<h1>{html.escape(entry["title"])}</h1>\n'
             f'<p class="question">{html.escape(entry["question"])}{thread(entry)}</p>\n{answer}'
-            f'<h2 id="picture">The picture</h2>\n<p>Point at a cell, or reach it with Tab and the arrows: the same '
-            f'element lights up in the tensor and in memory.{fields} '
+            f'<h2 id="picture">The picture</h2>\n<p>{html.escape(entry.get("how", HOW))}{fields} '
             f'<a href="{live}">The picture alone</a>, larger.</p>\n'
             f'<iframe src="{live}" title="Live picture: {html.escape(entry["title"])}" loading="lazy"></iframe>\n'
             f'<h2 id="ask">Ask the command</h2>\n{code_block(asked, "console")}'
@@ -108,7 +117,9 @@ def pages(root, command, out):
     folder.mkdir(parents=True, exist_ok=True)
     every = [entry for _, entries in groups for entry in entries]
     with ThreadPoolExecutor() as workers:
-        list(workers.map(lambda entry: draw(command, entry, folder), every))
+        drawn = list(workers.map(lambda entry: draw(command, entry, folder), every))
+    every = [entry for entry, there in zip(every, drawn) if there]
+    groups = [(title, [entry for entry in entries if entry in every]) for title, entries in groups]
     made = [entry_page(entry, before, after, module, command, folder)
             for before, entry, after in zip([None, *every], every, [*every[1:], None])]
     return [index_page(groups), *explorer_page(command, out), *made]

@@ -165,14 +165,15 @@ def point(visitor):
 
 
 def every_live_page(visitor):
-    """The live picture of every entry draws its cells, and says nothing."""
+    """The live picture of every entry draws its cells, or the nodes of a model, and says nothing."""
     paths = sorted((visitor.site / "gallery").glob("*.live.html"))
     assert len(paths) >= 40, f"the gallery has {len(paths)} live pictures"
     for path in paths:
         visitor.open(path.relative_to(visitor.site).as_posix())
         visitor.until("its cells", lambda: visitor.browser.execute_script(
-            "return document.querySelectorAll('.tensor [role=gridcell]').length > 0"
-            " && document.querySelectorAll('.memory [role=gridcell]').length > 0"))
+            "const count = (what) => document.querySelectorAll(what).length;"
+            "return count('.tensor [role=gridcell]') > 0 && count('.memory [role=gridcell]') > 0"
+            " || count('[role=application] svg text') > 5"))
         visitor.check_quiet()
 
 
