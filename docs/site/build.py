@@ -35,11 +35,12 @@ def version_of(root):
 def build(root, out, command, stubs):
     headers = cpp_reference.headers_of(root)
     documents = Documents(root, {name: cpp_reference.address_of(name) for name in headers})
-    pages = documents.pages()
+    pages = gallery.pages(root, command, out)
+    # Where the gallery cannot be drawn, its document takes its place.
+    pages += documents.pages(without=["docs/gallery.md"] if pages else [])
     pages += cpp_reference.pages(root, headers)
     pages += python_reference.pages(root, stubs)
     pages += command_reference.pages(command)
-    pages += gallery.pages(root, command, out)
     groups = documents.groups([("command/index.html", "The command"), ("python-api/index.html", "Python"),
                                ("cpp/index.html", "C++"), *cpp_reference.C_PAGES])
     if any(page.address == "explorer.html" for page in pages):

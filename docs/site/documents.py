@@ -90,8 +90,8 @@ class Documents:
         kind = "Lab notebook" if laboratory else "Project" if background else "Guide"
         return Page(address, title, kind, body, sections, weight=0.5 if background else 1.2)
 
-    def pages(self):
-        out = [self.page(name) for name in self.names if name != "docs/gallery.md"]
+    def pages(self, without=()):
+        out = [self.page(name) for name in self.names if name not in without]
         return out + [self.source(name) for name in sorted(self.sources)]
 
     def source(self, name):
