@@ -85,7 +85,17 @@ class PlanOrder {
     this.boxes = [...scene.reorder.boxes, ...scene.reorder.fills];
     this.known = new Map();
     this.soFar = new Touched(this.views);
+    this.soFarTo = 0;
+    this.seen = [new Set(), new Set()];
     this.seenTo = 0;
+    this.kept = {};
+  }
+
+  /** Works something out for elements [from, to), and keeps it until it is asked for others: blocks stay for many steps. */
+  keep(what, from, to, work) {
+    const kept = this.kept[what];
+    if (kept?.from !== from || kept.to !== to) this.kept[what] = { from, to, value: work() };
+    return this.kept[what].value;
   }
 
   /** The number of the move that has an element. */
@@ -141,13 +151,27 @@ class PlanOrder {
 
   /** What the first `to` elements touch; steps forward add to what is known. */
   touchedUpTo(to) {
-    if (to < this.seenTo) {
+    if (to < this.soFarTo) {
       this.soFar = new Touched(this.views);
+      this.soFarTo = 0;
+    }
+    this.each(this.soFarTo, to, (move, k) => this.soFar.add(move, k));
+    this.soFarTo = to;
+    return this.soFar;
+  }
+
+  /** Offsets of one side that the first `to` elements have; as before. */
+  seenUpTo(side, to) {
+    if (to < this.seenTo) {
+      this.seen = [new Set(), new Set()];
       this.seenTo = 0;
     }
-    this.each(this.seenTo, to, (move, k) => this.soFar.add(move, k));
+    this.each(this.seenTo, to, (move, k) => {
+      if (!move.fill) this.seen[0].add(move.src + k);
+      this.seen[1].add(move.dst + k);
+    });
     this.seenTo = to;
-    return this.soFar;
+    return this.seen[side];
   }
 
   /** Offsets of one side that the elements [from, to) have. */

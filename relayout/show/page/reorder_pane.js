@@ -106,7 +106,8 @@ class ReorderPane {
     if (element !== null) {
       const box = order.boxes[order.moves[order.moveAt(element)].box];
       add("this step", order.touched(order.around(element, unit)[0], element + 1));
-      add(`this ${box?.unit ?? "block"}`, order.touched(...order.around(element, "block")));
+      const block = order.around(element, "block");
+      add(`this ${box?.unit ?? "block"}`, order.keep("touched", ...block, () => order.touched(...block)));
     }
     add("so far", order.touchedUpTo(element === null ? 0 : element + 1));
     this.inAll ??= order.touched(0, order.length);
@@ -121,7 +122,8 @@ function markPlanIn(pane, at, order, element, unit) {
   const [block, now] = ["block", unit].map((what) => {
     if (element === null) return empty;
     const [from, to] = order.around(element, what);
-    return order.offsets(at, from, what === "block" ? to : element + 1);
+    if (what === "block") return order.keep(`block ${at}`, from, to, () => order.offsets(at, from, to));
+    return order.offsets(at, from, element + 1);
   });
   const lines = new Set();
   const touched = new Touched(order.views);

@@ -235,7 +235,7 @@ class Walk {
   seen(buffer) {
     const out = new Set();
     if (state.step === null) return out;
-    if (this.plan) return this.plan.offsets(buffer.members[0].at, 0, state.step + 1);
+    if (this.plan) return this.plan.seenUpTo(buffer.members[0].at, state.step + 1);
     for (const { view, at } of buffer.members) {
       if (at !== state.view && !sharedIndex) continue;
       for (const index of this.indices.slice(0, state.step + 1)) {
