@@ -84,8 +84,9 @@ class ReorderPane {
     }
     const values = element === null ? [] : this.order.values(element);
     let axis = 0;
-    const widest = Math.max(...box.nest.map(([depth, words]) => 2 * depth + words.length));
-    const widestStep = Math.max(...box.nest.map(([, , steps]) => steps.length));
+    const stepped = box.nest.filter(([, , steps]) => steps !== "");
+    const widest = Math.max(0, ...stepped.map(([depth, words]) => 2 * depth + words.length));
+    const widestStep = Math.max(0, ...stepped.map(([, , steps]) => steps.length));
     const lines = box.nest.map(([depth, words, steps]) => {
       const value = words.startsWith("for ") ? values[axis++] : null;
       const start = `${"  ".repeat(depth)}${words}`.padEnd(widest);
