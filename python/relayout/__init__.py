@@ -6,8 +6,9 @@
     z = relayout.convert(x, "nchw", "nChw16c", dtype="bf16")      # the blocks that a CPU's convolutions want
     relayout.layout("nChw16c", (8, 3, 224, 224)).offset(0, 2, 5, 7)
 
-`relayout.testing` finds the kernel that is wrong for one layout, `relayout.checkpoint` has the tensors of models' files
-and `relayout.opencl` images and buffers of GPUs; each is imported when it is first used. Sizes called strides_elements
+`relayout.testing` finds the kernel that is wrong for one layout, `relayout.checkpoint` has the tensors of models' files,
+`relayout.opencl` images and buffers of GPUs, and `relayout.redistribute`, `relayout.dask` and `relayout.cubed` arrays in
+chunks that are larger than memory; each is imported when it is first used. Sizes called strides_elements
 count elements, those called strides_bytes bytes.
 """
 from __future__ import annotations
@@ -27,22 +28,24 @@ from ._gates import permute_gates
 from ._gather import gather, ragged_index, scatter, sparse_rows_index
 from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
-from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflicts, clear_plan_cache, contiguous, copy,
-                      default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
+from ._native import (SYSTEMS, Buffer, Conversion, TaskPlan, available_isas, bank_conflicts, clear_plan_cache,
+                      contiguous, copy, default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
 from ._record import Record, RecordField, Repacked, dequantize, repack
 from ._show import Page, show
 from . import _arguments, _signatures  # noqa: F401 - classes get their signatures
 
 if TYPE_CHECKING:
-    from . import checkpoint as checkpoint, opencl as opencl, testing as testing
+    from . import (checkpoint as checkpoint, cubed as cubed, dask as dask, opencl as opencl,
+                   redistribute as redistribute, testing as testing)
 
 __version__ = "0.1.0"
 __all__ = [
     "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
     "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
     "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Record", "RecordField",
-    "Repacked", "SYSTEMS", "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas",
+    "Repacked", "SYSTEMS", "SizeOverflowError", "StoppedError", "TaskPlan",
+    "UnsupportedError", "available_isas",
     "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "convert_into", "copy",
     "default_threads", "dequantize", "empty", "find_swizzle", "gather", "interop", "is_channels_last", "isa", "layout",
     "layout_of", "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "ragged_index",
@@ -50,7 +53,7 @@ __all__ = [
     "transpose",
 ]
 
-_SUBMODULES = ("checkpoint", "opencl", "testing")
+_SUBMODULES = ("checkpoint", "cubed", "dask", "opencl", "redistribute", "testing")
 _arguments.present(__name__, __all__)
 
 if not TYPE_CHECKING:  # for a type checker a module with __getattr__ has every name

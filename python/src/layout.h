@@ -45,6 +45,7 @@ void bind_records(nanobind::module_& module);
 /// The elements of an array of integers, as entries of an index table. Error{invalid_argument} names it by `what`.
 std::vector<int64_t> entries_of(nanobind::handle table, const char* what);
 void bind_index_tables(nanobind::module_& module);
+void bind_task_plans(nanobind::module_& module);
 void bind_show(nanobind::module_& module, nanobind::class_<PyLayout>& type);
 
 }  // namespace relayout::python

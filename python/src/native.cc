@@ -75,6 +75,7 @@ NB_MODULE(_native, module) {
   python::bind_opencl(module);
   python::bind_records(module);
   python::bind_index_tables(module);
+  python::bind_task_plans(module);
   bind_machine(module);
   python::present_functions(module);
 }

@@ -1,0 +1,95 @@
+"""Files of NumPy, .npy: of these any range of elements can be read, so they have no chunks."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from typing import Any, Iterator, Optional, Sequence
+
+import numpy as np
+
+from .. import _native
+from .._errors import FileError, InvalidArgumentError
+from ._boxes import Box, Dims, cut, slices, text
+from ._places import Place, check_unchanged, exists, movable, naming
+
+
+def is_path(path: str) -> bool:
+    return path.lower().endswith(".npy")
+
+
+class _Opened:
+    def __init__(self, place: "NpyPlace", array: np.ndarray):
+        self.place, self.array = place, place.turned(array.view(movable(array.dtype)))
+
+    def parts(self, box: Box, most: Sequence[int]) -> Iterator[Box]:
+        return cut(box, most)
+
+    def read(self, box: Box) -> np.ndarray:
+        check_unchanged(self.place, "elements " + text(box), os.stat(self.place.file).st_mtime_ns)
+        return self.array[slices(box)]
+
+    def write(self, box: Box, values: np.ndarray) -> None:
+        _native.copy(self.array[slices(box)], values)
+
+
+@dataclasses.dataclass(frozen=True)
+class NpyPlace(Place):
+    file: str = ""
+    fortran: bool = False
+    final: str = ""
+
+    def layout(self) -> Any:
+        if not self.fortran:
+            return super().layout()
+        turned = dataclasses.replace(self, fortran=False, shape=self.shape[::-1], axes=self.axes[::-1])
+        return turned.layout()
+
+    @contextlib.contextmanager
+    def opened(self, writing: bool = False) -> Iterator[_Opened]:
+        with naming(self, "the file", "open"):
+            array = np.load(self.file, mmap_mode="r+" if writing else "r")
+        if array.shape != self.shape or array.dtype != self.dtype:
+            raise FileError(f"{self.file!r} has another shape or type than before", "src", self.file)
+        yield _Opened(self, array)
+
+    def create(self, resumed: bool) -> None:
+        if resumed and os.path.exists(self.file):
+            return
+        with naming(self, "the file", "make room for"):
+            made = np.lib.format.open_memmap(self.file, mode="w+", dtype=self.dtype, shape=self.shape)
+            del made
+            # All of it, so that a disk that is full says so here.
+            descriptor = os.open(self.file, os.O_RDWR)
+            try:
+                os.posix_fallocate(descriptor, 0, max(1, os.path.getsize(self.file)))
+            finally:
+                os.close(descriptor)
+
+    def publish(self) -> None:
+        self.free()
+        os.rename(self.file, self.final)
+
+    def free(self) -> None:
+        if os.path.lexists(self.final):
+            raise exists(self.final)
+
+    def remove(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.file)
+
+
+def source(path: str, since: int) -> NpyPlace:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path!r}: {error}", "src", path) from None
+    return NpyPlace(path, array.shape, array.dtype, None, None, tuple(range(array.ndim)), since, file=path,
+                    fortran=array.flags.f_contiguous and not array.flags.c_contiguous)
+
+
+def destination(src: Place, path: str, order: Dims, chunks: Optional[Dims], beside: str) -> NpyPlace:
+    if chunks is not None:
+        raise InvalidArgumentError("a file of NumPy has no chunks", "chunks", str(chunks))
+    shape = tuple(src.dims[d] for d in order)
+    return NpyPlace(path, shape, src.dtype, None, None, order, file=os.path.join(beside, "array.npy"), final=path)
