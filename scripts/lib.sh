@@ -45,6 +45,9 @@ checkpoint_optional=(python3-h5py python3-tqdm)
 python_build_packages=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy==2.4.6)
 python_test_packages=(numpy==2.4.6 ml_dtypes==0.6.0 pytest==9.2.0 hypothesis==6.170.17 einops==0.8.2
   safetensors==0.8.0 mypy==2.4.1)
+# Arrays in chunks and what runs tasks; the tests that need them are skipped where Python is older than they allow.
+# shellcheck disable=SC2034
+python_array_packages=(zarr==3.1.6 h5py==3.16.0 dask==2026.8.0 distributed==2026.8.0 cubed==0.27.0)
 # shellcheck disable=SC2034
 python_slow_packages=(jax==0.10.2 jaxlib==0.10.2 pyopencl==2026.1.4)
 # The first with opset 28, the newest that is read.
@@ -152,13 +155,17 @@ python_with() {
 # What builds the Python package, in the virtual environment build/python/tools, and the wheels of what its tests need,
 # in build/python/wheels, so that the tests themselves need no network. install_python [PACKAGE...]: further wheels.
 install_python() {
-  local folder=$root/build/python wanted=("${python_build_packages[@]}" "${python_test_packages[@]}" "$@")
+  local folder=$root/build/python wanted=("${python_build_packages[@]}" "${python_test_packages[@]}"
+    "${python_array_packages[@]}" "$@")
   [[ $(cat "$folder/installed.txt" 2>/dev/null) == "${wanted[*]}" ]] && return
   say "install: ${wanted[*]} from PyPI, in build/python"
   "$(system_python)" -m venv --clear "$folder/tools"
   "$folder/tools/bin/python" -m pip install --quiet --disable-pip-version-check "${python_build_packages[@]}"
   "$folder/tools/bin/python" -m pip download --quiet --disable-pip-version-check --only-binary=:all: \
     --dest "$folder/wheels" "${python_test_packages[@]}" "$@"
+  "$folder/tools/bin/python" -m pip download --quiet --disable-pip-version-check --only-binary=:all: \
+    --dest "$folder/wheels" "${python_test_packages[@]}" "${python_array_packages[@]}" ||
+    note "install: goes on without ${python_array_packages[*]}"
   echo "${wanted[*]}" >"$folder/installed.txt"
 }
 

@@ -6,9 +6,9 @@
     z = relayout.convert(x, "nchw", "nChw16c", dtype="bf16")      # the blocks that a CPU's convolutions want
     relayout.layout("nChw16c", (8, 3, 224, 224)).offset(0, 2, 5, 7)
 
-`relayout.testing` finds the kernel that is wrong for one layout, `relayout.checkpoint` has the tensors of models' files,
-`relayout.opencl` images and buffers of GPUs, and `relayout.redistribute`, `relayout.dask` and `relayout.cubed` arrays in
-chunks that are larger than memory; each is imported when it is first used. Sizes called strides_elements
+`relayout.testing` finds the kernel that is wrong for one layout, `relayout.checkpoint` has the tensors of models'
+files, `relayout.opencl` images and buffers of GPUs, and `relayout.redistribute`, `relayout.dask` and `relayout.cubed`
+arrays in chunks that are larger than memory; each is imported when it is first used. Sizes called strides_elements
 count elements, those called strides_bytes bytes.
 """
 from __future__ import annotations

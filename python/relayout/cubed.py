@@ -35,9 +35,10 @@ class _Task:
 
 
 def executor_of(spec: Any, made: Redistribution) -> Executor:
-    """Runs tasks by the executor of a cubed.Spec."""
+    """Runs tasks by the executor of a cubed.Spec; on threads where it names none, as cubed does."""
     types, networkx = _module("cubed.runtime.types"), _module("networkx")
-    if spec.executor.name not in ("single-threaded", "threads"):
+    runs = spec.executor or _module("cubed.runtime.create").create_executor("threads", spec.executor_options)
+    if runs.name not in ("single-threaded", "threads"):
         check_distributed(made, "relayout.cubed")
 
     def executor(call: Callable[[Box], int], boxes: Iterable[Tuple[int, Box]],
@@ -53,7 +54,7 @@ def executor_of(spec: Any, made: Redistribution) -> Executor:
 
         graph = networkx.MultiDiGraph()
         graph.add_node("redistribute", pipeline=types.CubedPipeline(_Task(call), "redistribute", entries, None))
-        spec.executor.execute_dag(graph, callbacks=[Watch()], spec=spec, compute_id="relayout")
+        runs.execute_dag(graph, callbacks=[Watch()], spec=spec, compute_id="relayout")
 
     return executor
 
@@ -64,8 +65,8 @@ def redistribute(src: Any, dst: Any, *, spec: Any, order: Optional[Sequence[int]
                  restart: bool = False, missing: str = "error", rewrite: bool = False, scratch: Any = None,
                  storage_options: Optional[Dict[str, Any]] = None, chunk_seconds: Optional[float] = None,
                  progress: Any = None) -> Redistribution:
-    """As relayout.redistribute.redistribute(), by the executor of `spec`, a cubed.Spec. max_memory: bytes of one task, by
-    default what the spec allows less what it reserves."""
+    """As relayout.redistribute.redistribute(), by the executor of `spec`, a cubed.Spec. max_memory: bytes of one task,
+    by default half of what the spec allows and does not reserve."""
     if max_memory is None:
         max_memory = max(1, spec.allowed_mem - (spec.reserved_mem or 0)) // 2
     made = prepare(src, dst, order=order, chunks=chunks, shards=shards, compression=compression,

@@ -97,8 +97,8 @@ def redistribute(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, c
     """As relayout.redistribute.redistribute(), on the workers of `client` or of the current client.
 
     Every worker must reach both stores and have relayout installed. max_memory: bytes of one task, by default a quarter
-    of a worker's for each of its threads. Lost workers are made up for by others: a task writes whole chunks, and so may
-    run twice. HDF5 can be read and not written.
+    of a worker's for each of its threads. Lost workers are made up for by others: a task writes whole chunks, and so
+    may run twice. HDF5 can be read and not written.
     """
     client = _current(client)
     if max_memory is None:
@@ -115,10 +115,10 @@ def rearrange(x: Any, pattern: str, *, chunks: Optional[Sequence[int]] = None, s
               storage_options: Optional[Dict[str, Any]] = None) -> Any:
     """A dask array with its dims in the order of a pattern in einops' notation, "t y x -> y x t", and in other chunks.
 
-    x is computed now, a chunk at a time, into a store, which redistribute() then brings into order; the result is a dask
-    array that is read from there. Unlike x.transpose().rechunk(), no worker holds more than a task's memory. scratch: a
-    folder or URL that all workers reach, in which the result stays until its user removes it; a folder for temporary
-    files by default. chunks: of the result; those of x by default.
+    x is computed now, a chunk at a time, into a store, which redistribute() then brings into order; the result is a
+    dask array that is read from there. Unlike x.transpose().rechunk(), no worker holds more than a task's memory.
+    scratch: a folder or URL that all workers reach, in which the result stays until its user removes it; a folder for
+    temporary files by default. chunks: of the result; those of x by default.
     """
     client = _current(client)
     recipe = find_recipe(pattern, tuple(x.shape))

@@ -10,7 +10,8 @@ import re
 import pytest
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
-PAGES = ["README.md", "docs/tutorial.md", "docs/python.md", "docs/python-testing.md", "python/README.md"]
+PAGES = ["README.md", "docs/tutorial.md", "docs/python.md", "docs/python-testing.md", "docs/large-arrays.md",
+         "python/README.md"]
 MODULES = ["relayout", "relayout._arrays", "relayout._convert", "relayout._dtypes", "relayout._errors",
            "relayout._files",
            "relayout._layout", "relayout._model", "relayout._rearrange", "relayout.opencl"]

@@ -12,19 +12,21 @@ def run(code):
 
 @pytest.mark.parametrize("use", ["relayout.testing.layouts((2, 3))", "relayout.testing.assert_layout_invariant",
                                  "relayout.opencl.problem()", "relayout.testing.VARIANTS['sliced']",
-                                 "relayout.checkpoint.open"])
+                                 "relayout.checkpoint.open", "relayout.redistribute.redistribute",
+                                 "relayout.dask.rearrange", "relayout.cubed.redistribute"])
 def test_one_import_is_enough(use):
     run(f"import relayout; {use}")
 
 
 def test_completion_finds_the_modules():
-    assert {"testing", "opencl", "checkpoint", "convert", "interop"} <= set(dir(relayout))
+    assert {"testing", "opencl", "checkpoint", "redistribute", "dask", "cubed", "convert",
+            "interop"} <= set(dir(relayout))
     assert {"assert_layout_invariant", "layouts", "strategies"} <= set(dir(relayout.testing))
 
 
 def test_nothing_is_imported_early():
-    early = ("relayout.testing", "relayout.opencl", "relayout.checkpoint", "torch", "jax", "hypothesis", "pytest",
-             "ml_dtypes")
+    early = ("relayout.testing", "relayout.opencl", "relayout.checkpoint", "relayout.redistribute", "zarr", "torch",
+             "jax", "hypothesis", "pytest", "ml_dtypes")
     assert run(f"import sys, relayout; dir(relayout); print([n for n in {early} if n in sys.modules])") == "[]"
 
 

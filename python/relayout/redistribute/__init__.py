@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Sequence, Union
 
 from .._native import Pass, Store, TaskPlan, chunked_store, file_store, make_task_plan
-from ._run import Executor, Redistribution, bytes_of, in_threads, prepare, serial
+from ._run import Executor, Redistribution, bytes_of, explained, in_threads, prepare, serial
 
-__all__ = ["Executor", "Pass", "Redistribution", "Store", "TaskPlan", "bytes_of", "chunked_store", "file_store",
-           "in_threads", "make_task_plan", "prepare", "redistribute", "serial"]
+__all__ = ["Executor", "Pass", "Redistribution", "Store", "TaskPlan", "bytes_of", "chunked_store", "explained",
+           "file_store", "in_threads", "make_task_plan", "prepare", "redistribute", "serial"]
 
 
 def redistribute(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, chunks: Optional[Sequence[int]] = None,
@@ -26,9 +26,9 @@ def redistribute(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, c
                  progress: Any = None) -> Redistribution:
     """Writes an array in other chunks, and in another order of axes, on this machine.
 
-    src: an array of zarr or its path or URL, a dataset of h5py or "file.h5::name", or the path of an .npy file. dst: the
-    path of what is made, by its extension .h5 (or .hdf5, .nc), .npy, or else zarr; of zarr a URL of fsspec's too, for
-    which storage_options are.
+    src: an array of zarr or its path or URL, a dataset of h5py or "file.h5::name", or the path of an .npy file. dst:
+    the path of what is made, by its extension .h5 (or .hdf5, .nc), .npy, or else zarr; of zarr a URL of fsspec's too,
+    for which storage_options are.
     order: the source's dims as the new array has them, as for numpy.transpose. chunks, shards: of the new array; by
     default the source's. compression: "keep", or what zarr.create_array() takes as compressors, or h5py as compression.
     max_memory: bytes of all `workers` together, beside what the program and its libraries take.

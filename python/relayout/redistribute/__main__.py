@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import List, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 from .._errors import Error
 from . import bytes_of, in_threads, prepare, serial
@@ -33,10 +33,6 @@ def _parser() -> argparse.ArgumentParser:
     return out
 
 
-def _tell() -> "_Line":
-    return _Line()
-
-
 class _Line:
     """A line of progress on standard error, where that is a terminal."""
 
@@ -51,35 +47,40 @@ class _Line:
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs the command; the number that it exits with."""
     said = _parser().parse_args(arguments)
     try:
-        client = None
-        if said.dask is not None:
-            from ..dask import connected
-            client = connected(said.dask)
-        workers = max(1, said.workers if client is None else 1)
-        made = prepare(said.input, said.output, order=said.order, chunks=said.chunks, shards=said.shards,
-                       max_memory=bytes_of(said.max_memory) // workers, missing=said.missing, rewrite=said.rewrite,
-                       scratch=said.scratch)
-        print(made.explain())
-        if said.dry_run:
-            return 0
-        executor = serial if workers == 1 else in_threads(workers)
-        if client is not None:
-            from ..dask import executor_of
-            executor = executor_of(client, made)
-        made.run(executor, verify=said.verify, restart=said.restart, progress=_tell())
-        before = f", {made.done_before} of them before" if made.done_before else ""
-        print(f"{said.output}: {made.tasks} tasks{before}" if made.plan is not None else said.output)
-        if said.verify and made.plan is not None:
-            print("verified: every element is the source's")
-        return 0
+        if said.dask is None:
+            return _run(said, None)
+        from ..dask import connected
+        with connected(said.dask) as client:
+            return _run(said, client)
     except Error as error:
         print(f"relayout.redistribute: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("relayout.redistribute: ended; the same command goes on", file=sys.stderr)
         return 130
+
+
+def _run(said: argparse.Namespace, client: Any) -> int:
+    workers = max(1, said.workers if client is None else 1)
+    made = prepare(said.input, said.output, order=said.order, chunks=said.chunks, shards=said.shards,
+                   max_memory=bytes_of(said.max_memory) // workers, missing=said.missing, rewrite=said.rewrite,
+                   scratch=said.scratch)
+    print(made.explain())
+    if said.dry_run:
+        return 0
+    executor, threads = serial if workers == 1 else in_threads(workers), 0
+    if client is not None:
+        from ..dask import executor_of
+        executor, threads = executor_of(client, made), 1
+    made.run(executor, verify=said.verify, restart=said.restart, progress=_Line(), threads=threads)
+    before = f", {made.done_before} of them before" if made.done_before else ""
+    print(f"{said.output}: {made.tasks} tasks{before}" if made.plan is not None else said.output)
+    if said.verify and made.plan is not None:
+        print("verified: every element is the source's")
+    return 0
 
 
 if __name__ == "__main__":

@@ -93,7 +93,8 @@ class Hdf5Place(Place):
     def opened(self, writing: bool = False) -> Iterator[_Opened]:
         h5py = package()
         with naming(self, "the file", "open"):
-            file = h5py.File(self.file, "r+" if writing else "r")
+            # No cache of chunks: each is written by the call that is to blame where the disk takes no more.
+            file = h5py.File(self.file, "r+", rdcc_nbytes=0) if writing else h5py.File(self.file, "r")
         try:
             yield _Opened(self, file[self.dataset], writing)
         finally:

@@ -72,7 +72,7 @@ class Place:
     def store(self, writing: bool) -> Any:
         """What the planner knows of it."""
         chunk = self.unit if writing else self.chunk
-        size, parts = self.dtype.itemsize, ()
+        size, parts = self.dtype.itemsize, tuple[int, ...]()
         if size not in _BY_SIZE:  # elements of several numbers, as complex128, are a dim more
             size, parts = (8, (size // 8,)) if size % 8 == 0 and chunk is not None else (0, ())
         if not size:

@@ -65,7 +65,7 @@ class Redistribution:
     def explain(self) -> str:
         """Some lines for people: passes, tasks, bytes and memory; or that no data moves, and why."""
         if self.plan is not None:
-            return str(self.plan.explain()).replace("an intermediate file", "an intermediate store")
+            return explained(self.plan)
         source: Any = self.source
         count = _zarr.chunk_count(source)
         how = "linked" if not self.source.remote and not self.destination.remote else "copied"
@@ -98,7 +98,7 @@ class Redistribution:
         begun = time.monotonic()
         parts: Any = "as they are" if self.plan is None else [
             (p.from_store, p.to_store, p.step, p.piece) for p in self.plan.passes]
-        described = [self.source.name, self.source.described(), self.destination.described(), parts]
+        described = [_absolute(self.source.name), self.source.described(), self.destination.described(), parts]
         journal = Journal(self.folder, described, restart)
         try:
             if not journal.resumed and not restart:
@@ -157,6 +157,20 @@ class Redistribution:
         self.destination.publish()
         if len(job.places) == 3:
             job.places[2].remove()
+
+
+def _absolute(name: str) -> str:
+    return name if _is_remote(name) else os.path.abspath(name)
+
+
+def explained(plan: Any) -> str:
+    """What a plan says of itself, in the words of chunks; its time is for the speeds that it was made for."""
+    words = (("an intermediate file", "an intermediate store"), ("the intermediate file has blocks of",
+             "the intermediate store has chunks of"), (" at 1 GB/s", ""))
+    out = str(plan.explain())
+    for old, new in words:
+        out = out.replace(old, new)
+    return out
 
 
 def serial(call: Callable[[Box], int], boxes: Iterable[Tuple[int, Box]],

@@ -41,6 +41,9 @@ def sync(coroutine: Any) -> Any:
 
 
 def store_path_of(path: Any, options: Optional[Dict[str, Any]]) -> Any:
+    if "://" not in os.fspath(path):  # without the folder, which is made by what is written first
+        storage = importlib.import_module("zarr.storage")
+        return storage.StorePath(storage.LocalStore(os.fspath(path)))
     make_store_path = importlib.import_module("zarr.storage._common").make_store_path
     return sync(make_store_path(os.fspath(path), mode="a", storage_options=options))
 
