@@ -19,7 +19,7 @@ def test_executors(tmp_path, executor, options):
     done = relayout.cubed.redistribute(tmp_path / "in.zarr", tmp_path / "out.zarr", order=(2, 1, 0), chunks=(4, 4, 64),
                                        spec=spec, max_memory="300kB" if executor else None,
                                        progress=lambda done, total: heard.append((done, total)))
-    assert heard[-1][0] == heard[-1][1] and done.plan.max_memory == (3e5 if executor else 5e7)
+    assert heard[-1][0] == heard[-1][1] and done.plan.max_memory <= (3e5 if executor else 5e7)
     assert (done.tasks > 3) == (executor is not None)
     np.testing.assert_array_equal(opened(tmp_path / "out.zarr")[...], x.transpose(2, 1, 0))
 

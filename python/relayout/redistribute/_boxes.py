@@ -22,11 +22,12 @@ def cut(box: Box, extents: Sequence[int]) -> Iterator[Box]:
         yield tuple(a for a, _ in sides), tuple(b - a for a, b in sides)
 
 
-def grouped(chunk: Sequence[int], most: Sequence[int], item_bytes: int) -> Dims:
-    """Extents of whole chunks that are moved together: the last dims first, and no more than `most`."""
+def grouped(chunk: Sequence[int], most: Sequence[int], elements: int) -> Dims:
+    """Extents of whole chunks that are moved together, of so many elements: the last dims first, and no more than
+    `most`."""
     out = list(chunk)
     for d in reversed(range(len(out))):
-        times = GROUP_BYTES // max(1, math.prod(out) * item_bytes)
+        times = elements // math.prod(out)
         out[d] *= max(1, min(times, most[d] // out[d]))
     return tuple(out)
 

@@ -40,10 +40,10 @@ class _Opened:
         self.own_unit = own
         self.unit = None if own is None else place.in_order(own)
 
-    def parts(self, box: Box, most: Sequence[int]) -> Iterator[Box]:
+    def parts(self, box: Box, most: Sequence[int], group: int) -> Iterator[Box]:
         if self.unit is None:
             return cut(box, most)
-        return cut(box, grouped(self.unit, most, self.place.dtype.itemsize))
+        return cut(box, grouped(self.unit, most, group // self.place.dtype.itemsize))
 
     def read(self, box: Box) -> np.ndarray:
         try:

@@ -22,7 +22,7 @@ class _Opened:
     def __init__(self, place: "NpyPlace", array: np.ndarray):
         self.place, self.array = place, place.turned(array.view(movable(array.dtype)))
 
-    def parts(self, box: Box, most: Sequence[int]) -> Iterator[Box]:
+    def parts(self, box: Box, most: Sequence[int], group: int) -> Iterator[Box]:
         return cut(box, most)
 
     def read(self, box: Box) -> np.ndarray:

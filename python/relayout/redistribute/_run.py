@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterable, Optional, Sequence, Set, Tuple, Union
 
 from .. import _native
-from .._errors import InvalidArgumentError, StoppedError, UnsupportedError
+from .._errors import InvalidArgumentError, LimitError, StoppedError, UnsupportedError
 from .._progress import shown
 from . import _as_they_are, _hdf5, _npy, _zarr
-from ._boxes import Box, Dims
+from ._boxes import GROUP_BYTES, Box, Dims
 from ._journal import Journal
 from ._places import Place
 from ._tasks import Job, PassOf, run_task, verify_task
@@ -57,6 +57,7 @@ class Redistribution:
     folder: Optional[str]
     _scratch: Any
     _options: Optional[Dict[str, Any]]
+    _group: int = 0
     tasks: int = 0
     done_before: int = 0
     linked: int = 0
@@ -81,7 +82,7 @@ class Redistribution:
             chunk = tuple(self.plan.stores[2].chunk[:dims])
             places.append(_zarr.intermediate(self._scratch, self._options, self.source.dims, self.source.dtype, chunk))
         return Job(tuple(places), tuple(PassOf(p.from_store, p.to_store, tuple(p.piece[:dims]))
-                                        for p in self.plan.passes))
+                                        for p in self.plan.passes), self._group)
 
     def boxes(self, number: int) -> Iterable[Tuple[int, Box]]:
         """The tasks of a pass, numbered."""
@@ -275,17 +276,27 @@ def prepare(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, chunks
     if not rewrite and _as_they_are.possible(source, destination, compression):
         out.destination = _as_they_are.with_transposition(*out._zarr_sides())
         return out
-    memory = bytes_of(max_memory)
+    out.plan, out._group = _planned(source, destination, bytes_of(max_memory), chunk_seconds)
+    if len(out.plan.stores) == 3:
+        _zarr.package()
+    return out
 
+
+def _planned(source: Place, destination: Place, memory: int, chunk_seconds: Optional[float]) -> Tuple[Any, int]:
+    """The plan, and the bytes that calls move at once, of which zarr holds three times as many."""
     def speed(place: Place) -> Tuple[float, float]:
         usual = REMOTE_SPEED if place.remote else LOCAL_SPEED
         return usual if chunk_seconds is None else (chunk_seconds, usual[1])
 
-    out.plan = _native.make_task_plan(source.store(False), destination.store(True), max_memory=memory,
+    def plan(most: int) -> Any:
+        return _native.make_task_plan(source.store(False), destination.store(True), max_memory=most,
                                       read=speed(source), write=speed(destination), chunked_intermediate=True)
-    if len(out.plan.stores) == 3:
-        _zarr.package()
-    return out
+
+    group = min(GROUP_BYTES, memory // 32)
+    try:
+        return plan(memory - 3 * group), group
+    except LimitError:
+        return plan(memory), 0
 
 
 def check_distributed(made: Redistribution, what: str) -> None:

@@ -29,26 +29,28 @@ class Job:
     """All that a task needs beside its box. places: the source, the destination, what lies between."""
     places: Tuple[Place, ...]
     passes: Tuple[PassOf, ...]
+    #: Bytes that are read or written by one call, where chunks are smaller.
+    group: int
     threads: int = 0
 
 
-def read_box(place: Place, target: Place, box: Box, piece: Dims, threads: int) -> np.ndarray:
+def read_box(job: Job, step: PassOf, box: Box) -> np.ndarray:
     """A box in the source's order of dims, which lies in memory as the target has it."""
+    place, target = job.places[step.source], job.places[step.target]
     own = np.empty(target.own(box[1]), movable(place.dtype))
     out = target.turned(own)
     with place.opened() as reader:
-        for part in reader.parts(box, piece):
-            _native.copy(out[slices(part, box[0])], reader.read(part), threads=threads)
+        for part in reader.parts(box, step.piece, job.group):
+            _native.copy(out[slices(part, box[0])], reader.read(part), threads=job.threads)
     return out
 
 
 def run_task(job: Job, number: int, box: Box) -> int:
     """Runs a task of pass `number`; the bytes that it wrote."""
     step = job.passes[number]
-    source, target = job.places[step.source], job.places[step.target]
-    values = read_box(source, target, box, step.piece, job.threads)
+    target, values = job.places[step.target], read_box(job, step, box)
     with target.opened(writing=True) as writer:
-        for part in writer.parts(box, box[1]):
+        for part in writer.parts(box, box[1], job.group):
             writer.write(part, values[slices(part, box[0])])
     return values.nbytes
 
@@ -56,10 +58,9 @@ def run_task(job: Job, number: int, box: Box) -> int:
 def verify_task(job: Job, number: int, box: Box) -> int:
     """Reads both sides of a task again. CorruptError names the chunk and the first element that differ."""
     step = job.passes[number]
-    source, target = job.places[step.source], job.places[step.target]
-    values = read_box(source, target, box, step.piece, job.threads)
+    target, values = job.places[step.target], read_box(job, step, box)
     with target.opened() as reader:
-        for part in reader.parts(box, box[1]):
+        for part in reader.parts(box, box[1], job.group):
             want, got = _bits(values[slices(part, box[0])]), _bits(reader.read(part))
             if np.array_equal(want, got):
                 continue

@@ -72,9 +72,9 @@ class _Opened:
         self.objects = place.in_order(place.unit)  # what has a key of its own
         self.folder = folder_of(self.array.store_path)
 
-    def parts(self, box: Box, most: Sequence[int]) -> Iterator[Box]:
-        """What is read or written by one call: some whole chunks."""
-        return cut(box, grouped(self.unit, most, self.place.dtype.itemsize))
+    def parts(self, box: Box, most: Sequence[int], group: int) -> Iterator[Box]:
+        """What is read or written by one call: some whole chunks, of `group` bytes where they are smaller."""
+        return cut(box, grouped(self.unit, most, group // self.place.dtype.itemsize))
 
     def read(self, box: Box) -> np.ndarray:
         try:
