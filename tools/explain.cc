@@ -6,9 +6,11 @@
 #include <fstream>
 
 #include "relayout/core/system_error.h"
+#include "relayout/explain/onnx_model.h"
 #include "relayout/explain/readers.h"
 #include "relayout/explain/report.h"
 #include "tools/common.h"
+#include "tools/explain_model.h"
 
 namespace relayout::tools {
 namespace {
@@ -18,10 +20,10 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
 struct ExplainOptions {
   std::string source;
-  std::optional<std::string> profile;
+  std::optional<std::string> profile, model, fix;
   std::optional<int64_t> replay;
   int64_t runs = 0;
-  bool all = false, elsewhere = false;
+  bool all = false, elsewhere = false, force = false;
 };
 
 [[noreturn]] void cannot_read(const std::string& path, int number) {
@@ -64,13 +66,23 @@ std::string text_at(const std::string& path) {
 explain::Trace trace_of(const ExplainOptions& options) {
   const std::string text = text_at(options.source);
   const std::string profile = options.profile ? text_at(*options.profile) : "";
-  return from_data([&] { return explain::read_any(text, profile); });
+  return from_data([&] {
+    const auto nodes = options.model ? explain::named_nodes(*options.model) : std::vector<explain::NamedNode>();
+    return explain::read_any(text, profile, nodes);
+  });
+}
+
+/// The report of a log or a profile, or of a model, with what --fix did.
+ExplainedModel explained_source(const ExplainOptions& options) {
+  const explain::MachineTimes machine = options.elsewhere ? explain::MachineTimes{} : explain::this_machine();
+  if (options.source.ends_with(".onnx")) return explain_model(options.source, options.fix, options.force, machine);
+  if (options.fix) usage_error("--fix goes with a model, MODEL.onnx, not with a log or a profile", "--fix");
+  return {explain::explain(trace_of(options), {.machine = machine, .runs = options.runs})};
 }
 
 int run_explain(const ExplainOptions& options, bool json) {
-  const explain::Trace trace = trace_of(options);
-  const explain::Report report = explain::explain(
-      trace, {.machine = options.elsewhere ? explain::MachineTimes{} : explain::this_machine(), .runs = options.runs});
+  const ExplainedModel found = explained_source(options);
+  const explain::Report& report = found.report;
   if (options.replay) {
     const auto number = static_cast<std::size_t>(*options.replay);
     if (number > report.reorders.size())
@@ -80,8 +92,13 @@ int run_explain(const ExplainOptions& options, bool json) {
     write_stdout(explain::bug_report(report, report.reorders[number - 1]));
     return kOk;
   }
-  write_stdout(json ? json_text(Json::parse(from_data([&] { return explain::to_json(report); })))
-                    : explain::to_text(report, options.all));
+  if (json) {
+    Json out = Json::parse(from_data([&] { return explain::to_json(report); }));
+    if (!found.json.is_null()) out["fix"] = found.json;
+    write_stdout(json_text(out));
+  } else {
+    write_stdout(explain::to_text(report, options.all) + found.done);
+  }
   return kOk;
 }
 
@@ -94,14 +111,22 @@ Verb add_explain(CommandLine& line) {
       "  relayout explain log.txt --all --json\n"
       "  relayout explain log.txt --replay 1\n"
       "  relayout explain layers.json --profile profile.json\n"
+      "  relayout explain profile.json --model optimised.onnx\n"
+      "  relayout explain model.onnx --fix fixed.onnx\n"
       "The source is a log of oneDNN, a profile of ONNX Runtime, the execution graph of OpenVINO, layers of TensorRT\n"
       "(--exportLayerInfo, with --exportProfile), a program of ExecuTorch with dim_order operators, or code of\n"
       "TorchInductor; which one is seen from its text. Each reorder is needed, avoidable, repeated (weights, in each\n"
       "run), slow (this project's plan is predicted to take less than two thirds of its time) or padding only.\n"
+      "Of an ONNX model the Transpose nodes are listed, with those that can go; --fix writes the model without them.\n"
       "Copies and plans are those of this machine; --elsewhere leaves them out, for a log of another one.");
   auto options = std::make_shared<ExplainOptions>();
-  command.add_option("SOURCE", options->source, "File with the log, profile or graph; - is standard input").required();
+  command
+      .add_option("SOURCE", options->source, "File with the log, profile or graph, or MODEL.onnx; - is standard input")
+      .required();
   command.add_option("--profile", options->profile, "Of TensorRT's layers: the file of --exportProfile");
+  command.add_option("--model", options->model, "Of ONNX Runtime's profile: the optimised model, which names tensors");
+  command.add_option("--fix", options->fix, "Of a model: write it to this file without the transpositions that can go");
+  command.add_flag("-f,--force", options->force, "Replace the file of --fix if it exists");
   command.add_option("--runs", options->runs, {1, 1000000000},
                      "How often the program ran its model; found out from what repeats unless given");
   command.add_flag("--all", options->all, "Show every reorder in the table, not only the ten that matter");

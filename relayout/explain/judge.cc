@@ -233,6 +233,7 @@ std::string named(const Trace& trace, std::size_t event) {
 Judgement judge(const Surroundings& all, std::size_t event, int64_t times_in_runs) {
   const Case c{all, event, times_in_runs};
   if (!c.event().judged.empty()) return {Verdict::avoidable, c.event().judged, c.event().advice};
+  if (all.trace.decided) return needed(c);
   using Rule = Found (*)(const Case&);
   for (const Rule rule : {weights_rule, copy_rule, round_trip_rule, free_reader_rule, free_maker_rule,
                           channels_last_rule, padding_rule}) {

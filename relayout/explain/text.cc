@@ -77,8 +77,8 @@ std::string head(const Report& report) {
 std::string table_head(const Report& report) {
   return "\n  # " + padded("reorder", kReorderWidth) + " " + padded("dims", kDimsWidth) + " " +
          padded("times", 5, true) + " " + padded(report.timed ? "ms a run" : "", 9, true) + " " +
-         padded(report.timed ? "share" : "", 6, true) + " " + padded("GB/s", 6, true) + " " + padded("copy", 6, true) +
-         " verdict\n";
+         padded(report.timed && !report.predicted ? "share" : "", 6, true) + " " + padded("GB/s", 6, true) + " " +
+         padded("copy", 6, true) + " verdict\n";
 }
 
 std::string row(const Report& report, const Reorder& reorder, std::size_t number) {
@@ -89,7 +89,9 @@ std::string row(const Report& report, const Reorder& reorder, std::size_t number
   std::string out = padded(std::to_string(number), 3, true) + " " + padded(move_text(reorder), kReorderWidth) + " " +
                     padded(dims_of(reorder), kDimsWidth) + " " + padded(std::to_string(reorder.times), 5, true) + " ";
   out += padded(reorder.ms ? ms_text(*reorder.ms / static_cast<double>(report.runs)) : "", 9, true) + " ";
-  out += padded(reorder.ms && report.ms > 0 ? formatted("%.1f %%", 100 * reorder.share) : "", 6, true) + " ";
+  out += padded(reorder.ms && report.ms > 0 && !report.predicted ? formatted("%.1f %%", 100 * reorder.share) : "", 6,
+                true) +
+         " ";
   out += padded(gbps ? formatted("%.1f", *gbps) : "", 6, true) + " " + padded(copy, 6, true) + " ";
   return out + std::string(name(reorder.verdict)) + "\n";
 }
@@ -102,7 +104,7 @@ std::string places_text(const Reorder& reorder) {
   return out + (reorder.places.size() > 4 ? " ..." : "");
 }
 
-std::string details(const Reorder& reorder, std::size_t number) {
+std::string details(const Report& report, const Reorder& reorder, std::size_t number) {
   std::string out = "\n" + padded(std::to_string(number), 3, true) + "  " + move_text(reorder) + ", " +
                     dims_of(reorder) + ", " + types_of(reorder);
   if (!reorder.name.empty()) out += ", " + escaped(reorder.name, 60);
@@ -112,7 +114,7 @@ std::string details(const Reorder& reorder, std::size_t number) {
   out += labelled("why", reorder.why);
   if (!reorder.advice.empty()) out += labelled("do", reorder.advice);
   if (reorder.saves_ms > 0) out += labelled("saves", ms_text(reorder.saves_ms) + " ms a run");
-  if (reorder.planned_ms && reorder.typical_ms)
+  if (reorder.planned_ms && reorder.typical_ms && !report.predicted)
     out += labelled("here", "a plan of relayout is predicted to take " + ms_text(*reorder.planned_ms) +
                                 " ms each time on one thread; it took " + ms_text(*reorder.typical_ms) + " ms");
   const std::string bench = bench_line(reorder);
@@ -145,7 +147,7 @@ std::string to_text(const Report& report, bool all) {
     out += "    and " + std::to_string(report.reorders.size() - count) + " more rows, which --all shows\n";
   if (!report.reorders.empty()) out += totals_text(report);
   for (std::size_t k = 0; k < std::min(kThatMatter, report.reorders.size()); ++k)
-    out += details(report.reorders[k], k + 1);
+    out += details(report, report.reorders[k], k + 1);
   for (const std::string& note : report.notes) out += "\n" + labelled("note", note);
   return out;
 }

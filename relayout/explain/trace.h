@@ -76,6 +76,8 @@ struct Trace {
   int threads = 0;  // that the operations ran with; 0 where it is not known
   /// Whether times are predictions for this machine, as the source has none.
   bool predicted = false;
+  /// Whether the reader judged every reorder, so that those without `judged` are needed.
+  bool decided = false;
   /// What was left out or assumed, as sentences.
   std::vector<std::string> notes{};
 };

@@ -16,8 +16,10 @@
 #include "relayout/core/system_error.h"
 #include "relayout/graph/models/random_weights.h"
 #include "relayout/graph/onnx/importer.h"
+#include "relayout/graph/onnx/transposing.h"
 #include "relayout/graph/passes/simplify.h"
 #endif
+#include "relayout/graph/onnx/transposes.h"
 
 namespace relayout::graph {
 namespace {
@@ -84,7 +86,7 @@ OnnxModel finish(::onnx::ModelProto& proto, const OnnxOptions& options, const st
 /// Calls import(options), and turns a lack of memory and protobuf's exceptions into Error. What the caller's own
 /// functions throw is passed on as it is.
 template <typename F>
-OnnxModel guarded(const OnnxOptions& given, F&& import) {
+auto guarded(const OnnxOptions& given, F&& import) {
   bool by_caller = false;
   OnnxOptions options = given;
   for (DimsOfInputs* dims_of : {&options.dims_of_arrays, &options.dims_of_plan}) {
@@ -130,8 +132,30 @@ OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& given)
     return finish(proto, options, {});
   });
 }
+
+std::vector<OnnxNode> read_onnx_nodes(const std::filesystem::path& path) {
+  return guarded({}, [&](const OnnxOptions& options) {
+    ::onnx::ModelProto proto;
+    parse(read_file(path, options), options, &proto);
+    return importing::nodes_of(proto);
+  });
+}
+
+OnnxTransposes move_transposes(const std::filesystem::path& path, const OnnxOptions& given, const TransposeCost& cost) {
+  return guarded(given, [&](const OnnxOptions& options) {
+    ::onnx::ModelProto proto;
+    parse(read_file(path, options), options, &proto);
+    const std::filesystem::path folder = path.parent_path();
+    return importing::moved_transposes(proto, folder.empty() ? "." : folder, options, cost);
+  });
+}
 #else
 bool has_onnx() { return false; }
+
+std::vector<OnnxNode> read_onnx_nodes(const std::filesystem::path&) { throw_absent(); }
+OnnxTransposes move_transposes(const std::filesystem::path&, const OnnxOptions&, const TransposeCost&) {
+  throw_absent();
+}
 
 OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions&) { throw_absent(); }
 OnnxModel parse_onnx(std::span<const std::byte>, const OnnxOptions&) { throw_absent(); }
