@@ -23,6 +23,7 @@ from ._convert_into import convert_into
 from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, InternalError, InvalidArgumentError,
                       LimitError, MissingFileError, MissingTensorError, NeedsCopyError, NotInjectiveError, OverlapError,
                       ParseError, SizeOverflowError, StoppedError, UnsupportedError)
+from ._explain import Explanation, SourceExplanation, explain
 from ._files import File, load, open, save
 from ._gates import permute_gates
 from ._gather import gather, ragged_index, scatter, sparse_rows_index
@@ -41,16 +42,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
-    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
-    "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Record", "RecordField",
-    "Repacked", "SYSTEMS", "SizeOverflowError", "StoppedError", "TaskPlan",
-    "UnsupportedError", "available_isas",
+    "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "Explanation", "File", "FileError",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError", "Model",
+    "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Record", "RecordField", "Repacked",
+    "SYSTEMS", "SizeOverflowError", "SourceExplanation", "StoppedError", "TaskPlan", "UnsupportedError",
+    "available_isas",
     "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "convert_into", "copy",
-    "default_threads", "dequantize", "empty", "find_swizzle", "gather", "interop", "is_channels_last", "isa", "layout",
-    "layout_of", "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "ragged_index",
-    "rearrange", "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "show", "sparse_rows_index",
-    "transpose",
+    "default_threads", "dequantize", "empty", "explain", "find_swizzle", "gather", "interop", "is_channels_last",
+    "isa", "layout", "layout_of", "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion",
+    "ragged_index", "rearrange", "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "show",
+    "sparse_rows_index", "transpose",
 ]
 
 _SUBMODULES = ("checkpoint", "cubed", "dask", "opencl", "redistribute", "testing")

@@ -281,6 +281,10 @@ class PlannedModel {
 
 }  // namespace
 
+namespace relayout::python {
+void bind_explain(nb::module_& module);  // explain.cc
+}
+
 NB_MODULE(_models, module) {
   nb::set_leak_warnings(std::getenv("RELAYOUT_LEAK_WARNINGS") != nullptr);  // as in native.cc
   module.doc() = "Models in C++. Use relayout.plan() and relayout.run().";
@@ -302,4 +306,5 @@ NB_MODULE(_models, module) {
       .def("page", &PlannedModel::page, nb::arg("title"))
       .def("warnings", &PlannedModel::warnings)
       .def("run", &PlannedModel::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("progress").none());
+  python::bind_explain(module);
 }

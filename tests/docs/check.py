@@ -7,7 +7,7 @@
 PROGRAMs are what the examples call: the relayout command, and example_NAME under the name NAME.
 
 An example is a fenced block of the language `console`: lines that begin with "$ " are commands, run by
-sh in an empty folder that holds the photo, and what follows is their output, errors included. C++
+sh in a folder that holds FILES alone, and what follows is their output, errors included. C++
 blocks must be found in one of examples/*.cc, and links to files, in docs/lab too, must lead to one.
 Standard library only.
 """
@@ -24,7 +24,10 @@ DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/index.md",
              "docs/gallery.md", "docs/layout-expressions.md", "docs/swizzles.md",
              "docs/interop.md", "docs/files.md", "docs/padding.md", "docs/published-examples.md",
              "docs/checkpoints.md", "docs/conversions.md", "docs/models.md", "docs/benchmarks.md",
-             "docs/packed-weights.md", "docs/show.md", "docs/tables.md")
+             "docs/packed-weights.md", "docs/show.md", "docs/tables.md", "docs/explain.md")
+# Files that examples find in their folder.
+FILES = {"photo.png": "examples/photo.png", "log.txt": "tests/explain/samples/onednn_program.log",
+         "profile.json": "tests/explain/samples/onnxruntime.json"}
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 CPP = re.compile(r"```cpp\n(.*?)```", re.DOTALL)
@@ -80,7 +83,8 @@ def main():
             (Path(folder) / ".bin").mkdir()
             for file in programs:
                 (Path(folder) / ".bin" / file.name.removeprefix("example_")).symlink_to(file)
-            shutil.copy(root / "examples/photo.png", folder)
+            for name, source in FILES.items():
+                shutil.copy(root / source, Path(folder) / name)
             environment = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8", RELAYOUT_OPENCL_LIBRARY="",
                                PATH=f"{folder}/.bin:{os.environ.get('PATH', '')}")
 
