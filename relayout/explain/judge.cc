@@ -215,7 +215,7 @@ Judgement needed(const Case& c) {
   if (!same_type(c)) why += " It also converts the type.";
   std::string advice;
   if (!c.maker() && fixed && !c.dst().layout.empty())
-    advice = "Only a program that has the tensor in " + c.dst().layout + " saves it.";
+    advice = "The program would save it by making the tensor in " + c.dst().layout + " itself.";
   return {Verdict::needed, why, advice};
 }
 

@@ -91,11 +91,27 @@ std::string bench_line(const Reorder& reorder) {
   return out;
 }
 
+namespace {
+
+/// How the first sentence of a bug report ends.
+std::string headline(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::slow: return " takes longer than it should.\n\n";
+    case Verdict::repeated: return " is done again in every run.\n\n";
+    case Verdict::avoidable: return " need not be there.\n\n";
+    case Verdict::padding_only: return " only changes padding.\n\n";
+    case Verdict::needed: break;
+  }
+  return " takes time.\n\n";
+}
+
+}  // namespace
+
 std::string bug_report(const Report& report, const Reorder& reorder) {
   const std::string bench = bench_line(reorder);
   std::string out = "A reorder from " + reorder.src.layout + " to " + reorder.dst.layout;
   if (reorder.src.dims) out += " of " + join(*reorder.src.dims, "x");
-  out += " takes longer than it should.\n\n";
+  out += headline(reorder.verdict);
   out += "System      " + report.system + (report.version.empty() ? "" : " " + report.version) + "\n";
   if (!reorder.implementation.empty()) out += "Kernel      " + reorder.implementation + "\n";
   if (!reorder.detail.empty()) out += "Attributes  " + reorder.detail + "\n";
