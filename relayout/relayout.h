@@ -148,6 +148,7 @@
 #include "relayout/show/reorder_view.h"
 #include "relayout/show/scene.h"
 #include "relayout/show/svg.h"
+#include "relayout/show/table_page.h"
 #include "relayout/show/typed.h"
 #include "relayout/solve/assign.h"
 #include "relayout/solve/problem.h"

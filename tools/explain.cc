@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "relayout/core/system_error.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
 struct ExplainOptions {
   std::string source;
-  std::optional<std::string> profile, model, fix;
+  std::optional<std::string> profile, model, fix, html;
   std::optional<int64_t> replay;
   int64_t runs = 0;
   bool all = false, elsewhere = false, force = false;
@@ -80,6 +81,18 @@ ExplainedModel explained_source(const ExplainOptions& options) {
   return {explain::explain(trace_of(options), {.machine = machine, .runs = options.runs})};
 }
 
+void write_page(const std::string& path, const std::string& html, bool force) {
+  std::error_code ignored;
+  if (!force && std::filesystem::exists(path, ignored))
+    throw Failure(kIo,
+                  Error(ErrorCode::io, "create \"" + escaped(path) + "\": the file exists and is not to be overwritten",
+                        "overwrite", escaped(path)));
+  std::ofstream file(path, std::ios::binary);
+  file << html;
+  file.close();
+  if (!file) throw Failure(kIo, Error(ErrorCode::io, "write \"" + escaped(path) + "\": the system refuses it", "path"));
+}
+
 int run_explain(const ExplainOptions& options, bool json) {
   const ExplainedModel found = explained_source(options);
   const explain::Report& report = found.report;
@@ -92,6 +105,7 @@ int run_explain(const ExplainOptions& options, bool json) {
     write_stdout(explain::bug_report(report, report.reorders[number - 1]));
     return kOk;
   }
+  if (options.html) write_page(*options.html, explain::to_html(report), options.force);
   if (json) {
     Json out = Json::parse(from_data([&] { return explain::to_json(report); }));
     if (!found.json.is_null()) out["fix"] = found.json;
@@ -126,7 +140,8 @@ Verb add_explain(CommandLine& line) {
   command.add_option("--profile", options->profile, "Of TensorRT's layers: the file of --exportProfile");
   command.add_option("--model", options->model, "Of ONNX Runtime's profile: the optimised model, which names tensors");
   command.add_option("--fix", options->fix, "Of a model: write it to this file without the transpositions that can go");
-  command.add_flag("-f,--force", options->force, "Replace the file of --fix if it exists");
+  command.add_option("--html", options->html, "Write the report as a page to this file as well");
+  command.add_flag("-f,--force", options->force, "Replace the file of --fix or --html if it exists");
   command.add_option("--runs", options->runs, {1, 1000000000},
                      "How often the program ran its model; found out from what repeats unless given");
   command.add_flag("--all", options->all, "Show every reorder in the table, not only the ten that matter");

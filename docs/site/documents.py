@@ -15,14 +15,15 @@ GROUPS = (
     ("Data", ("docs/files.md", "docs/conversions.md", "docs/large-arrays.md", "docs/checkpoints.md",
               "docs/opencl.md")),
     ("Python", ("docs/python.md", "docs/python-testing.md", "docs/performance-python.md")),
-    ("Models", ("docs/models.md", "docs/operators.md")),
+    ("Models", ("docs/models.md", "docs/operators.md", "docs/explain.md")),
     ("Speed", ("docs/performance.md", "docs/benchmarks.md", "docs/kernels.md", "docs/threads.md",
                "docs/lab/README.md")),
     ("The project", ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
 )
 NAMES = {"docs/index.md": "What relayout is", "docs/layout-expressions.md": "Grammar of layouts",
          "docs/interop.md": "Other systems", "docs/show.md": "Pictures", "docs/lab/README.md": "Lab notebook",
-         "README.md": "README", "docs/tutorial.md": "Tutorial", "docs/gallery.md": "Gallery",
+         "docs/explain.md": "Explaining reorders", "README.md": "README", "docs/tutorial.md": "Tutorial",
+         "docs/gallery.md": "Gallery",
          "docs/python.md": "The package",
          "docs/python-testing.md": "Testing kernels", "docs/performance-python.md": "How fast in Python"}
 REST = "The project"

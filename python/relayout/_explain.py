@@ -116,8 +116,10 @@ class Explanation:
 class SourceExplanation:
     """The report of `relayout explain` of a log, a profile or a graph."""
 
-    def __init__(self, text: str, report: Dict[str, Any]) -> None:
+    def __init__(self, text: str, report: Dict[str, Any], html: str) -> None:
         self.text = text
+        #: A page that a browser opens from disk.
+        self.html = html
         #: As --json prints it: "reorders", each with "src", "dst", "dims", "runs", "ms", "verdict" ...
         self.report = report
 
@@ -173,11 +175,11 @@ def _explain_source(path: str, profile: Union[str, "os.PathLike[str]", None], ru
         raise UnsupportedError("explain: logs are read by the package relayout-models, which is not installed "
                                f"({error})", "relayout._models") from error
     if path.endswith(".onnx"):
-        text, report = _models.explain_model(path, elsewhere)
+        text, report, html = _models.explain_model(path, elsewhere)
     else:
         texts = [Path(each).read_text(encoding="utf-8", errors="replace") if each else "" for each in (path, profile)]
-        text, report = _models.explain_text(*texts, runs, elsewhere)
-    return SourceExplanation(text, json.loads(report))
+        text, report, html = _models.explain_text(*texts, runs, elsewhere)
+    return SourceExplanation(text, json.loads(report), html)
 
 
 def _format_of(tensor: Any) -> str:

@@ -1,4 +1,4 @@
-// relayout.explain of logs, profiles, graphs and models: the report as text and as JSON.
+// relayout.explain of logs, profiles, graphs and models: the report as text, JSON and HTML.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -10,7 +10,7 @@ namespace relayout::python {
 namespace {
 
 nb::tuple answer(const explain::Report& report) {
-  return nb::make_tuple(explain::to_text(report), explain::to_json(report));
+  return nb::make_tuple(explain::to_text(report), explain::to_json(report), explain::to_html(report));
 }
 
 explain::MachineTimes machine_of(bool elsewhere) {
@@ -41,9 +41,9 @@ nb::tuple explain_model(const std::string& path, bool elsewhere) {
 
 void bind_explain(nb::module_& module) {
   module.def("explain_text", &explain_text, nb::arg("text"), nb::arg("profile"), nb::arg("runs"), nb::arg("elsewhere"),
-             "(text, JSON) of the report of a log, a profile or a graph.");
+             "(text, JSON, HTML) of the report of a log, a profile or a graph.");
   module.def("explain_model", &explain_model, nb::arg("path"), nb::arg("elsewhere"),
-             "(text, JSON) of the report of an ONNX model.");
+             "(text, JSON, HTML) of the report of an ONNX model.");
 }
 
 }  // namespace relayout::python

@@ -85,6 +85,8 @@ Report explain(const Trace& trace, const ExplainOptions& options = {});
 std::string to_text(const Report& report, bool all = false);
 /// One object: the fields of Report, and "reorders", each with "src", "dst", "dims", "runs", "ms", "verdict" ...
 std::string to_json(const Report& report);
+/// The same as a page that a browser opens from disk: every row opens and says who, why and what to do.
+std::string to_html(const Report& report);
 
 /// The reorder as a command that measures it here: "relayout bench --src abcd --dst aBcd16b --dims 1,32,112,112"; with
 /// types where they are not f32. Empty where layouts or dims are not known.

@@ -20,11 +20,22 @@ std::vector<int> signatures(const Trace& trace) {
   return out;
 }
 
-/// How often the last `period` signatures stand one after the other at the end.
-std::size_t repetitions(const std::vector<int>& all, std::size_t period) {
-  std::size_t same = 0;
-  while (same + period < all.size() && all[all.size() - 1 - same] == all[all.size() - 1 - same - period]) ++same;
-  return 1 + same / period;
+/// A first run that is longer than one that follows once is only looked for in traces of up to so many events.
+constexpr std::size_t kLongTrace = 20'000;
+
+/// For each distance, how many signatures at the end are equal to those that stand so far in front of them: the
+/// Z-function of the reversed sequence, found in proportion to its length.
+std::vector<std::size_t> equal_at_end(const std::vector<int>& all) {
+  const std::size_t count = all.size();
+  const auto at = [&](std::size_t i) { return all[count - 1 - i]; };
+  std::vector<std::size_t> out(count, 0);
+  std::size_t left = 0, right = 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    if (i < right) out[i] = std::min(right - i, out[i - left]);
+    while (i + out[i] < count && at(out[i]) == at(i + out[i])) ++out[i];
+    if (i + out[i] > right) left = i, right = i + out[i];
+  }
+  return out;
 }
 
 /// Matches the last `period` signatures, in their order, with events of the first `end`, from the back. Returns where
@@ -52,11 +63,13 @@ struct Period {
 /// The shortest period by which all of the trace is runs; else the shortest that is at least half of it.
 std::optional<Period> find_period(const Trace& trace, const std::vector<int>& all) {
   std::optional<Period> loose;
+  const std::vector<std::size_t> equal = equal_at_end(all);
   for (std::size_t length = 1; length < all.size(); ++length) {
-    const std::size_t repeated = repetitions(all, length);
+    const std::size_t repeated = 1 + equal[length] / length;
     if (repeated == 1 && length * 2 > all.size()) break;
     const std::size_t covered = repeated * length;
     if (covered == all.size()) return Period{length, repeated, {}};
+    if (repeated == 1 && all.size() > kLongTrace) continue;
     const auto first = first_run(trace, all, length, all.size() - covered);
     if (first && *first == 0) return Period{length, repeated, first};
     if (!loose && repeated >= 2 && 2 * covered >= all.size()) loose = Period{length, repeated, first};

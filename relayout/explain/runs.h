@@ -16,8 +16,9 @@ struct Runs {
 /// Finds the shortest sequence of events that the trace consists of, one repetition after the other. The first may be
 /// longer by what is done once, as reorders of weights; longer warm-ups of other shapes are allowed where what repeats
 /// is at least half of the trace. Where nothing repeats, all is one run. `given` says how many runs there were, which
-/// then have equal numbers of events as far as possible. A trace whose events are not in order is one run here. Cost:
-/// at worst the square of the number of events, most often in proportion to it.
+/// then have equal numbers of events as far as possible. A trace whose events are not in order is one run here. In
+/// traces of more than 20,000 events a longer first run is only found in front of two others. Cost: most often in
+/// proportion to the number of events.
 Runs find_runs(const Trace& trace, int64_t given = 0);
 
 }  // namespace relayout::explain

@@ -185,6 +185,17 @@ def replays(relayout):
         check(compiled.returncode == 0, f"the bug report's program: {compiled.stderr}")
 
 
+def pages(relayout):
+    source = SAMPLES / "onednn_program.log"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        explain(relayout, source, "--elsewhere", "--html", str(path))
+        html = path.read_text()
+        check(html.count("<details>") == 5 and "<script" not in html, "the page")
+        again = subprocess.run([relayout, "explain", str(source), "--html", str(path)], capture_output=True, text=True)
+        check(again.returncode == 4 and "-f replaces it" in again.stderr, "a page that exists")
+
+
 def errors(relayout):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text"
@@ -206,6 +217,7 @@ def main():
     others(relayout)
     forms_of_lines(relayout)
     replays(relayout)
+    pages(relayout)
     errors(relayout)
     if len(arguments) > 1:
         live(relayout, arguments[1])

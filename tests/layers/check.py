@@ -36,7 +36,7 @@ ALLOWED = {
     "solve": set(),
     "graph": {"core", "reorder", "show", "solve"},
     "execute": {"core", "reorder", "io", "cpu", "graph", "interop"},
-    "explain": {"core", "io", "interop", "reorder", "cpu", "graph"},
+    "explain": {"core", "io", "interop", "reorder", "cpu", "graph", "show"},
 }
 # Folders outside relayout/. They see the public headers, and those that INSIDERS names.
 USERS = ("c", "tools", "tests", "examples", "bench", "python", "docs")
