@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import zarr
 
-ORDER, SOURCE, WANTED = (2, 0, 1), (1, 1000, 1000), (20, 1000, 100)
+ORDER, SOURCE, WANTED = (2, 0, 1), (1, 1000, 1000), [20, 1000, 100]
 WORKERS, LIMIT = 4, "512MB"
 
 
@@ -61,7 +61,7 @@ def by_dask(source, target):
     import dask.array as da
     import distributed
     with cluster() as made, distributed.Client(made) as client:
-        array = da.from_zarr(source).transpose(ORDER).rechunk(WANTED)
+        array = da.from_zarr(source).transpose(ORDER).rechunk(tuple(WANTED))
         stored = array.to_zarr(target, compute=False)
         tasks = len(stored.__dask_graph__())
         client.compute(stored).result()
@@ -94,7 +94,7 @@ def by_cubed(source, target):
     import cubed
     import cubed.array_api as xp
     array = cubed.from_zarr(source, spec=spec_of(target))
-    array = xp.permute_dims(array, ORDER).rechunk(WANTED)
+    array = xp.permute_dims(array, ORDER).rechunk(tuple(WANTED))
     counted = Counted()
     cubed.to_zarr(array, target, callbacks=[counted])
     return counted.tasks
@@ -112,7 +112,9 @@ WAYS = {"relayout": by_relayout, "dask": by_dask, "cubed": by_cubed, "relayout.c
 def main():
     folder, gigabytes = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     source = f"{folder}/in.zarr"
-    make(source, (int(gigabytes * 250), 1000, 1000))
+    shape = (int(gigabytes * 250), 1000, 1000)
+    make(source, shape)
+    WANTED[1] = min(WANTED[1], shape[0])
     for way in sys.argv[3:] or WAYS:
         target = f"{folder}/{way}.zarr"
         shutil.rmtree(target, ignore_errors=True)
