@@ -60,6 +60,16 @@ class Joined {
     src_ = src, dst_ = dst, fill_ = fill, count_ = 1;
     return true;
   }
+  /// The elements whose first bit is in these bytes of the destination, of elements of `bits` bits. Elements of less
+  /// than a byte are moved as bytes where whole groups of them are.
+  bool add_bytes(int64_t src, int64_t dst, int64_t bytes, int64_t bits, bool fill) {
+    const int64_t first = ceil_div(8 * dst, bits), last = ceil_div(8 * (dst + bytes), bits);
+    const int64_t from = (8 * src + first * bits - 8 * dst) / bits;
+    for (int64_t i = 0; i < last - first; ++i) {
+      if (!add(fill ? -1 : from + i, first + i, fill)) return false;
+    }
+    return true;
+  }
   /// What follows is not joined to what came before.
   bool end() { return count_ == 0 || found_(src_, dst_, std::exchange(count_, 0), fill_); }
 
@@ -72,7 +82,8 @@ class Joined {
 }  // namespace
 
 bool MoveWalker::tiles(const BoxPlan& box, const RegisterTiles& method, const Offsets& at, const Part& part) {
-  const int64_t piece = box.piece[kDst], height = kRegister / piece, element = bits_[kDst] / 8;
+  const int64_t piece = box.piece[kDst], height = kRegister / piece;
+  const int64_t element = std::max<int64_t>(1, bits_[kDst] / 8);
   const int64_t row_run = std::min(method.row_run, box.row_count), col_run = std::min(method.col_run, box.col_count);
   Joined joined(found_);
   for (int64_t r = part.row_begin; r < part.row_end; ++r) {
@@ -84,7 +95,7 @@ bool MoveWalker::tiles(const BoxPlan& box, const RegisterTiles& method, const Of
       for (int64_t byte = 0; byte < piece; byte += element) {
         const int64_t from = src + method.src_pattern[static_cast<std::size_t>((r - first_row) * piece + byte)];
         const int64_t to = dst + place_of(method.dst_pattern, (c - first_col) * piece + byte);
-        if (!joined.add(from / element, to / element, false)) return false;
+        if (!joined.add_bytes(from, to, element, bits_[kDst], false)) return false;
       }
       if (!joined.end()) return false;
     }
@@ -94,7 +105,7 @@ bool MoveWalker::tiles(const BoxPlan& box, const RegisterTiles& method, const Of
 
 /// One unit of a line program, at these bytes of both sides.
 bool MoveWalker::unit(const LineProgram& program, int64_t src, int64_t dst) {
-  const int64_t element = bits_[kDst] / 8;
+  const int64_t element = std::max<int64_t>(1, bits_[kDst] / 8);
   std::size_t window = 0;
   Joined joined(found_);
   for (const LineProgram::Line& line : program.lines) {
@@ -106,7 +117,7 @@ bool MoveWalker::unit(const LineProgram& program, int64_t src, int64_t dst) {
       }
       const bool fill = from < 0 && program.fills && (line.written >> i & 1) != 0;
       if (from < 0 && !fill) continue;
-      if (!joined.add(fill ? -1 : from / element, (dst + line.dst + i) / element, fill)) return false;
+      if (!joined.add_bytes(from, dst + line.dst + i, element, bits_[kDst], fill)) return false;
     }
     if (!joined.end()) return false;
     window += static_cast<std::size_t>(line.windows);
