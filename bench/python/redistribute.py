@@ -31,7 +31,7 @@ def make(path, shape):
 
 
 class Watch(threading.Thread):
-    """The largest resident memory of any process below this one, and how many bytes these read and wrote."""
+    """The largest resident memory of any process below this one, and how many bytes all of them read and wrote."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -39,7 +39,7 @@ class Watch(threading.Thread):
 
     def run(self):
         while not self.over.wait(0.05):
-            for process in psutil.Process().children(recursive=True) or [psutil.Process()]:
+            for process in psutil.Process().children(recursive=True):
                 try:
                     self.peak = max(self.peak, process.memory_info().rss)
                     counters = process.io_counters()
