@@ -136,8 +136,11 @@ Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_opt
   if (input.mapped && input_options.max_memory > 0) file = input.file.reopen(input.bytes);
   source.descriptor = file.descriptor();
   source.file_offset = file.offset();
-  const cpu::SlabDestination destination{
-      .desc = dst, .bytes = writer.bytes(), .mapped = writer.mapped(), .gates = to.gates};
+  const cpu::SlabDestination destination{.desc = dst,
+                                         .bytes = writer.bytes(),
+                                         .mapped = writer.mapped(),
+                                         .gates = to.gates,
+                                         .descriptor = writer.descriptor()};
   std::optional<redistribute::TaskPlan> tasks;
   if (input_options.max_memory > 0) tasks = tasks_for(input_options, source, destination);
   const SlabGrid grid = cpu::slab_grid(source, destination);

@@ -20,5 +20,6 @@ void bind_checkpoints(nanobind::module_& module);
 void bind_checkpoint_files(nanobind::module_& module);
 void bind_file_conversion(nanobind::module_& module);
 void bind_whole(nanobind::module_& module);
+void bind_placements(nanobind::module_& module);
 
 }  // namespace relayout::python

@@ -177,8 +177,11 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
                                .file_offset = part.offset()};
   check_holds(source);
   TensorWriter writer = TensorWriter::create(to, spec, overwrite);
-  const cpu::SlabDestination destination{
-      .desc = plan.dst(), .bytes = writer.bytes(), .mapped = writer.mapped(), .gates = work.dst_gates};
+  const cpu::SlabDestination destination{.desc = plan.dst(),
+                                         .bytes = writer.bytes(),
+                                         .mapped = writer.mapped(),
+                                         .gates = work.dst_gates,
+                                         .descriptor = writer.descriptor()};
   const auto go_on = [&](int64_t done, int64_t total) { return watch.go_on(done, total); };
   const cpu::RunOptions run{.threads = threads};
   if (max_memory

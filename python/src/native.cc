@@ -71,6 +71,7 @@ NB_MODULE(_native, module) {
   python::bind_checkpoint_files(module);
   python::bind_file_conversion(module);
   python::bind_whole(module);
+  python::bind_placements(module);
   python::bind_interop(module);
   python::bind_opencl(module);
   python::bind_records(module);

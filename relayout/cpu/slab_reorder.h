@@ -40,6 +40,7 @@ struct SlabDestination {
   std::span<std::byte> bytes;
   bool mapped = false;
   std::optional<Format::GateOrder> gates{};
+  int descriptor = -1;  // of the file that is mapped, by which its pages are written to the disk early; -1: none
 };
 
 /// Whether the layout's order of gates can be had only by copying one gate after the other, with

@@ -1,6 +1,7 @@
 // Advice to the system about the pages of a mapping.
 #include "relayout/io/pages.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -33,6 +34,14 @@ void map_small_pages(std::span<const std::byte> mapped_bytes, bool written) {
 void release_pages(std::span<const std::byte> mapped_bytes) {
   // This loses nothing that was written to a shared mapping: the system keeps it and writes it to the file later.
   advise(mapped_bytes, MADV_DONTNEED);
+}
+
+void write_behind(int descriptor) {
+#if defined(SYNC_FILE_RANGE_WRITE)
+  (void)::sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
+#else
+  (void)descriptor;
+#endif
 }
 
 void release_slab(const TensorDesc& view, std::span<const std::byte> mapped_bytes) {

@@ -231,6 +231,7 @@ std::span<std::byte> TensorWriter::bytes() {
   return all.subspan(impl_->plan.head.size(), static_cast<std::size_t>(impl_->plan.data_bytes));
 }
 DType TensorWriter::dtype() const { return impl_->dtype; }
+int TensorWriter::descriptor() const { return impl_->file.descriptor(); }
 bool TensorWriter::mapped() const { return impl_->file.mapped(); }
 const std::string& TensorWriter::temporary_path() const { return impl_->file.temporary_path(); }
 

@@ -191,6 +191,7 @@ OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite
 
 std::span<std::byte> OutputFile::bytes() const { return state_->pages.bytes(); }
 bool OutputFile::mapped() const { return state_->mapped; }
+int OutputFile::descriptor() const { return state_->mapped ? state_->file->descriptor() : -1; }
 const std::string& OutputFile::temporary_path() const { return state_->temporary; }
 
 void OutputFile::commit(int64_t size) {

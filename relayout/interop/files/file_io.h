@@ -87,6 +87,8 @@ class OutputFile {
   /// Valid until commit().
   std::span<std::byte> bytes() const;
   bool mapped() const;
+  /// Of the new file that is mapped; -1 where there is none.
+  int descriptor() const;
   /// Makes the first `size` bytes appear under the path. Error{io}; then nothing has changed.
   void commit(int64_t size);
   /// A name that the file may have for a while; a handler of a signal that ends the process may unlink it. Empty

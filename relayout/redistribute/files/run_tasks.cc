@@ -63,6 +63,7 @@ class PassRun {
         if (!go_on(elements(*piece))) return false;
       }
       if (dst_.mapped) io::release_slab(slab_view(dst_.desc, cpu::with_gates(task, dst_.gates)), dst_.bytes);
+      if (dst_.descriptor >= 0) io::write_behind(dst_.descriptor);
     }
     return true;
   }
@@ -145,7 +146,8 @@ bool run_tasks(const TaskPlan& plan, const cpu::SlabSource& src, const cpu::Slab
   if (plan.passes.size() == 1) return PassRun(plan.passes[0], src, dst, attributes, options).run(count);
   const TensorDesc& between = plan.stores[2].desc();
   const IntermediateFile file(beside, between.span_bytes());
-  const cpu::SlabDestination first{.desc = between, .bytes = file.bytes(), .mapped = true};
+  const cpu::SlabDestination first{
+      .desc = between, .bytes = file.bytes(), .mapped = true, .descriptor = file.descriptor()};
   const cpu::SlabSource second{.desc = between, .bytes = file.bytes(), .mapped = true, .descriptor = file.descriptor()};
   // The values are converted once, where the type changes.
   const bool converted_first = between.dtype != src.desc.dtype;

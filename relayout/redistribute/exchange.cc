@@ -1,0 +1,281 @@
+// Segments of dims, and messages as their products.
+#include "relayout/redistribute/exchange.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "relayout/core/error.h"
+#include "relayout/core/view.h"
+
+namespace relayout::redistribute {
+namespace {
+
+int64_t indices(const Segment& segment) { return segment.length * segment.count; }
+
+/// Makes two equal segments the first and the second half of what they are: of the windows or, where there is one, of
+/// its indices.
+void halve(Segment& first, Segment& second) {
+  if (first.count > 1) {
+    first.count /= 2;
+    second.count -= first.count;
+    second.start += first.count * first.step;
+    second.src_start += first.count * first.src_step;
+    second.dst_start += first.count * first.dst_step;
+    return;
+  }
+  first.length /= 2;
+  second.length -= first.length;
+  second.start += first.length;
+  second.src_start += first.length;
+  second.dst_start += first.length;
+}
+
+/// A part of one dim of a layout: `count` windows of `length` indices, as one dim.
+Layout windows(const Layout& layout, int d, int64_t start, const Segment& segment, int64_t step) {
+  if (segment.count == 1) return slice(layout, d, start, start + segment.length);
+  const Layout part = slice(layout, d, start, start + (segment.count - 1) * step + segment.length);
+  const Layout unfolded = unfold(part, d, segment.length, step);
+  std::vector<int> order;
+  for (int k = 0; k < layout.ndims(); ++k) {
+    order.push_back(k);
+    if (k == d) order.push_back(layout.ndims());
+  }
+  return merge(permute(unfolded, order), d, d + 1);
+}
+
+}  // namespace
+
+std::vector<Segment> segments_of(const Placement& src, const Placement& dst, int d) {
+  const int64_t dim = src.dims()[d];
+  const DimPlaces &from = src.of_dims()[static_cast<std::size_t>(d)], &to = dst.of_dims()[static_cast<std::size_t>(d)];
+  const int64_t from_round = from.block * from.count(), to_round = to.block * to.count();
+  const std::optional<int64_t> common = checked_mul(from_round / std::gcd(from_round, to_round), to_round);
+  const int64_t period = std::min(common.value_or(dim), dim);
+  std::vector<Segment> out;
+  for (int64_t begin = 0, end = 0; begin < period; begin = end) {
+    end = std::min({(begin / from.block + 1) * from.block, (begin / to.block + 1) * to.block, period});
+    Segment segment{.start = begin, .length = end - begin, .step = period, .count = (dim - end) / period + 1};
+    segment.src_coordinate = (begin / from.block + from.first) % from.count();
+    segment.dst_coordinate = (begin / to.block + to.first) % to.count();
+    segment.src_step = period / from_round * from.block;
+    segment.dst_step = period / to_round * to.block;
+    const auto place = [&](Segment& s) {
+      s.src_start = s.start / from_round * from.block + s.start % from.block;
+      s.dst_start = s.start / to_round * to.block + s.start % to.block;
+    };
+    place(segment);
+    out.push_back(segment);
+    const int64_t rest = begin + segment.count * period;  // of a period that the dim ends in
+    if (rest >= dim) continue;
+    segment.start = rest;
+    segment.length = dim - rest;
+    segment.count = 1;
+    place(segment);
+    out.push_back(segment);
+  }
+  return out;
+}
+
+int64_t Part::elements() const {
+  int64_t out = 1;
+  for (const Segment& segment : segments) out *= indices(segment);
+  return out;
+}
+
+Dims Part::dims() const {
+  Dims out;
+  for (const Segment& segment : segments) out.push_back(indices(segment));
+  return out;
+}
+
+Layout Part::src_view(const Layout& local) const {
+  Layout out = local;
+  for (int d = 0; d < local.ndims(); ++d) {
+    const Segment& segment = segments[static_cast<std::size_t>(d)];
+    out = windows(out, d, segment.src_start, segment, segment.src_step);
+  }
+  return out;
+}
+
+Layout Part::dst_view(const Layout& local) const {
+  Layout out = local;
+  for (int d = 0; d < local.ndims(); ++d) {
+    const Segment& segment = segments[static_cast<std::size_t>(d)];
+    out = windows(out, d, segment.dst_start, segment, segment.dst_step);
+  }
+  return out;
+}
+
+int64_t Message::elements() const {
+  int64_t out = 0;
+  for (const Part& part : parts) out += part.elements();
+  return out;
+}
+
+std::vector<Part> Message::parts_of(int64_t most) const {
+  std::vector<Part> out, left(parts.rbegin(), parts.rend());
+  while (!left.empty()) {
+    Part part = std::move(left.back());
+    left.pop_back();
+    const auto outer = std::ranges::find_if(part.segments, [](const Segment& s) { return indices(s) > 1; });
+    if (part.elements() <= most || outer == part.segments.end()) {
+      out.push_back(std::move(part));
+      continue;
+    }
+    Part second = part;
+    const auto d = static_cast<std::size_t>(outer - part.segments.begin());
+    halve(part.segments[d], second.segments[d]);
+    left.push_back(std::move(second));
+    left.push_back(std::move(part));
+  }
+  return out;
+}
+
+Exchange::Exchange(const Placement& src, const Placement& dst) : src_(src), dst_(dst) {
+  if (src.dims() != dst.dims())
+    throw Error(ErrorCode::invalid_argument,
+                "redistribute: the source has the dims " + join(src.dims()) + ", the destination " + join(dst.dims()),
+                "dims", join(src.dims()), join(dst.dims()));
+  if (src.places() != dst.places())
+    throw Error(ErrorCode::invalid_argument,
+                "redistribute: the source has " + std::to_string(src.places()) + " places, the destination " +
+                    std::to_string(dst.places()),
+                "places", std::to_string(src.places()), std::to_string(dst.places()));
+  for (int d = 0; d < src.dims().size(); ++d) segments_.push_back(segments_of(src, dst, d));
+}
+
+/// Which of the places that hold an element sends it: `first` is the one with the smallest number.
+int64_t Exchange::sender(int64_t first, int64_t to) const {
+  const int64_t copies = src_.copy_count();
+  for (int64_t k = 0; k < copies; ++k) {
+    if (first + src_.copy_step(k) == to) return to;
+  }
+  return first + src_.copy_step(to % copies);
+}
+
+int64_t Exchange::common(int64_t from, int64_t to) const {
+  int64_t out = 1;
+  for (int d = 0; d < src_.dims().size(); ++d) {
+    const int64_t here = src_.coordinate(from, d), there = dst_.coordinate(to, d);
+    int64_t both = 0;
+    for (const Segment& segment : segments_[static_cast<std::size_t>(d)]) {
+      if (segment.src_coordinate == here && segment.dst_coordinate == there) both += indices(segment);
+    }
+    out *= both;
+  }
+  return out;
+}
+
+Message Exchange::message(int64_t from, int64_t to) const {
+  Message out{from, to, {}};
+  Dims coordinates;
+  std::vector<std::vector<Segment>> lists;
+  for (int d = 0; d < src_.dims().size(); ++d) {
+    const int64_t here = src_.coordinate(from, d), there = dst_.coordinate(to, d);
+    coordinates.push_back(here);
+    lists.emplace_back();
+    for (const Segment& segment : segments_[static_cast<std::size_t>(d)]) {
+      if (segment.src_coordinate == here && segment.dst_coordinate == there) lists.back().push_back(segment);
+    }
+    if (lists.back().empty()) return out;
+  }
+  if (sender(src_.place_at(coordinates), to) != from) return out;
+  std::vector<std::size_t> at(lists.size(), 0);
+  for (;;) {
+    Part part;
+    for (std::size_t d = 0; d < lists.size(); ++d) part.segments.push_back(lists[d][at[d]]);
+    out.parts.push_back(std::move(part));
+    std::size_t d = lists.size();
+    while (d > 0 && ++at[d - 1] == lists[d - 1].size()) at[--d] = 0;
+    if (d == 0) return out;
+  }
+}
+
+std::vector<Message> Exchange::sent_by(int64_t place) const {
+  std::vector<Message> out;
+  for (int64_t to = 0; to < dst_.places(); ++to) {
+    Message sent = message(place, to);
+    if (!sent.parts.empty()) out.push_back(std::move(sent));
+  }
+  return out;
+}
+
+std::vector<Message> Exchange::received_by(int64_t place) const {
+  std::vector<Message> out;
+  for (int64_t from = 0; from < src_.places(); ++from) {
+    Message received = message(from, place);
+    if (!received.parts.empty()) out.push_back(std::move(received));
+  }
+  return out;
+}
+
+int64_t Exchange::elements_travelling() const {
+  int64_t out = 0;
+  for (int64_t to = 0; to < dst_.places(); ++to) {
+    int64_t held = 1;
+    for (int64_t extent : dst_.local_dims(to)) held *= extent;
+    out += held - common(to, to);
+  }
+  return out;
+}
+
+std::vector<int64_t> Exchange::relabelled() const {
+  std::vector<std::vector<int64_t>> gain(static_cast<std::size_t>(dst_.places()));
+  for (int64_t to = 0; to < dst_.places(); ++to) {
+    for (int64_t from = 0; from < src_.places(); ++from) gain[static_cast<std::size_t>(to)].push_back(common(from, to));
+  }
+  return best_assignment(gain);
+}
+
+// The Hungarian method by shortest augmenting paths (Jonker and Volgenant): rows are added one by one, and the path of
+// least reduced cost to a free column changes the matching. Costs are negative gains.
+std::vector<int64_t> best_assignment(const std::vector<std::vector<int64_t>>& gain) {
+  const std::size_t n = gain.size();
+  std::vector<int64_t> row_price(n + 1, 0), column_price(n + 1, 0);
+  std::vector<std::size_t> row_of(n + 1, 0);  // of each column; 0: free. Column 0 holds the row that is being added.
+  for (std::size_t row = 1; row <= n; ++row) {
+    constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
+    std::vector<int64_t> distance(n + 1, kFar);
+    std::vector<std::size_t> before(n + 1, 0);
+    std::vector<bool> done(n + 1, false);
+    std::size_t column = 0;
+    row_of[0] = row;
+    do {
+      done[column] = true;
+      const std::size_t from = row_of[column];
+      int64_t least = kFar;
+      std::size_t next = 0;
+      for (std::size_t c = 1; c <= n; ++c) {
+        if (done[c]) continue;
+        const int64_t reduced = -gain[from - 1][c - 1] - row_price[from] - column_price[c];
+        if (reduced < distance[c]) {
+          distance[c] = reduced;
+          before[c] = column;
+        }
+        if (distance[c] < least) {
+          least = distance[c];
+          next = c;
+        }
+      }
+      for (std::size_t c = 0; c <= n; ++c) {
+        if (done[c]) {
+          row_price[row_of[c]] += least;
+          column_price[c] -= least;
+        } else if (distance[c] != kFar) {
+          distance[c] -= least;
+        }
+      }
+      column = next;
+    } while (row_of[column] != 0);
+    while (column != 0) {
+      row_of[column] = row_of[before[column]];
+      column = before[column];
+    }
+  }
+  std::vector<int64_t> out(n, 0);
+  for (std::size_t c = 1; c <= n; ++c) out[row_of[c] - 1] = static_cast<int64_t>(c) - 1;
+  return out;
+}
+
+}  // namespace relayout::redistribute

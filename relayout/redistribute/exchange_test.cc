@@ -1,0 +1,222 @@
+// Placements and exchanges: every element at the place and the index that plain loops say, 2,000 random pairs.
+#include "relayout/redistribute/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "relayout/core/error.h"
+#include "tests/support/testing.h"
+
+namespace relayout::redistribute {
+namespace {
+
+using test::each_index;
+
+class Drawn {
+ public:
+  explicit Drawn(uint32_t seed) : rng_(seed) {}
+  int64_t from_to(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng_); }
+
+  /// A mesh of the given extents, of whose axes each goes to some dim or holds copies.
+  Placement placement(const Dims& dims, const std::vector<int64_t>& mesh) {
+    std::vector<DimPlaces> of_dims(static_cast<std::size_t>(dims.size()));
+    int64_t places = 1;
+    for (int64_t extent : mesh) {
+      const int64_t d = from_to(0, dims.size());
+      if (d < dims.size()) of_dims[static_cast<std::size_t>(d)].places.push_back({extent, places});
+      places *= extent;
+    }
+    for (int d = 0; d < dims.size(); ++d) {
+      DimPlaces& dim = of_dims[static_cast<std::size_t>(d)];
+      const int64_t whole = ceil_div(std::max<int64_t>(1, dims[d]), dim.count());
+      dim.block = from_to(0, 2) == 0 ? whole : from_to(1, whole + 2);
+      dim.first = from_to(0, dim.count() - 1);
+    }
+    return Placement::of(dims, places, of_dims);
+  }
+
+ private:
+  std::mt19937 rng_;
+};
+
+/// The places of an element and its index there, by counting blocks round.
+struct Home {
+  std::vector<int64_t> places;
+  Dims local;
+};
+
+Home home(const Placement& p, const Dims& index) {
+  Home out;
+  int64_t first = 0;
+  for (int d = 0; d < index.size(); ++d) {
+    const DimPlaces& dim = p.of_dims()[static_cast<std::size_t>(d)];
+    int64_t turn = 0, round = 0;  // goes from block to block up to that of the index
+    for (int64_t at = 0; at + dim.block <= index[d]; at += dim.block) {
+      if (++turn == dim.count()) {
+        turn = 0;
+        ++round;
+      }
+    }
+    out.local.push_back(round * dim.block + index[d] % dim.block);
+    int64_t coordinate = (turn + dim.first) % dim.count();
+    for (const Digit& digit : dim.places) {
+      first += coordinate % digit.extent * digit.stride;
+      coordinate /= digit.extent;
+    }
+  }
+  for (int64_t k = 0; k < p.copy_count(); ++k) out.places.push_back(first + p.copy_step(k));
+  return out;
+}
+
+struct Pair {
+  Placement src, dst;
+};
+
+Pair draw_pair(Drawn& draw) {
+  Dims dims;
+  for (int64_t d = draw.from_to(1, 3); d > 0; --d) dims.push_back(draw.from_to(dims.empty() ? 1 : 0, 19));
+  const std::vector<std::vector<int64_t>> meshes = {{4}, {2, 2}, {6}, {3, 2}, {2, 3}, {1}, {2, 1, 3}};
+  std::vector<std::vector<int64_t>> same;
+  const auto& mesh = meshes[static_cast<std::size_t>(draw.from_to(0, 6))];
+  const auto count = [](const std::vector<int64_t>& m) {
+    return std::accumulate(m.begin(), m.end(), int64_t{1}, std::multiplies<>());
+  };
+  for (const auto& other : meshes) {
+    if (count(other) == count(mesh)) same.push_back(other);
+  }
+  const auto& other = same[static_cast<std::size_t>(draw.from_to(0, std::ssize(same) - 1))];
+  return {draw.placement(dims, mesh), draw.placement(dims, other)};
+}
+
+TEST(Placement, SaysWhatLoopsSay) {
+  Drawn draw(50);
+  for (int trial = 0; trial < 500; ++trial) {
+    const Placement p = draw_pair(draw).src;
+    std::vector<std::map<std::vector<int64_t>, int>> seen(static_cast<std::size_t>(p.places()));
+    each_index(p.dims(), [&](const Dims& index) {
+      const Home at = home(p, index);
+      ASSERT_EQ(p.place(index), at.places[0]);
+      ASSERT_EQ(p.local_index(index), at.local);
+      for (int64_t place : at.places) {
+        ASSERT_EQ(p.global_index(place, at.local), index);
+        ++seen[static_cast<std::size_t>(place)][{at.local.begin(), at.local.end()}];
+      }
+    });
+    for (int64_t place = 0; place < p.places(); ++place) {
+      const Dims local = p.local_dims(place);
+      each_index(local, [&](const Dims& index) {
+        ASSERT_EQ((seen[static_cast<std::size_t>(place)][{index.begin(), index.end()}]), 1);
+      });
+      ASSERT_EQ(std::ssize(seen[static_cast<std::size_t>(place)]), *checked_product(local));
+    }
+  }
+}
+
+/// The memory of each place of a placement, row-major, each element with its number in the whole tensor.
+std::vector<std::vector<int64_t>> memories(const Placement& p, bool filled) {
+  std::vector<std::vector<int64_t>> out;
+  for (int64_t place = 0; place < p.places(); ++place)
+    out.emplace_back(static_cast<std::size_t>(*checked_product(p.local_dims(place))), -1);
+  if (!filled) return out;
+  const Layout whole = Layout::contiguous(p.dims());
+  each_index(p.dims(), [&](const Dims& index) {
+    const Home at = home(p, index);
+    for (int64_t place : at.places) {
+      const Layout local = Layout::contiguous(p.local_dims(place));
+      out[static_cast<std::size_t>(place)][static_cast<std::size_t>(local.offset(at.local))] = whole.offset(index);
+    }
+  });
+  return out;
+}
+
+TEST(Exchange, TwoThousandRandomPairsArrive) {
+  Drawn draw(51);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const auto [src, dst] = draw_pair(draw);
+    const Exchange exchange(src, dst);
+    const auto from = memories(src, true), expected = memories(dst, true);
+    auto to = memories(dst, false);
+    int64_t travelled = 0;
+    for (int64_t place = 0; place < src.places(); ++place) {
+      for (const Message& m : exchange.sent_by(place)) {
+        ASSERT_EQ(m.from, place);
+        if (m.to != place) travelled += m.elements();
+        const Layout sender = Layout::contiguous(src.local_dims(m.from)),
+                     receiver = Layout::contiguous(dst.local_dims(m.to));
+        const int64_t most = draw.from_to(1, 200);
+        for (const Part& part : m.parts_of(most)) {
+          ASSERT_LE(part.elements(), most);
+          const Layout read = part.src_view(sender), written = part.dst_view(receiver);
+          each_index(part.dims(), [&](const Dims& index) {
+            int64_t& cell = to[static_cast<std::size_t>(m.to)][static_cast<std::size_t>(written.offset(index))];
+            ASSERT_EQ(cell, -1) << "written twice";
+            cell = from[static_cast<std::size_t>(m.from)][static_cast<std::size_t>(read.offset(index))];
+          });
+        }
+      }
+    }
+    ASSERT_EQ(to, expected);
+    ASSERT_EQ(travelled, exchange.elements_travelling());
+    // What is received is what is sent.
+    int64_t received = 0;
+    for (int64_t place = 0; place < dst.places(); ++place) {
+      for (const Message& m : exchange.received_by(place)) received += m.from == place ? 0 : m.elements();
+    }
+    ASSERT_EQ(received, travelled);
+  }
+}
+
+TEST(Exchange, BestAssignmentIsTheBestOfAllPermutations) {
+  Drawn draw(52);
+  for (int trial = 0; trial < 300; ++trial) {
+    const auto n = static_cast<std::size_t>(draw.from_to(1, 6));
+    std::vector<std::vector<int64_t>> gain(n, std::vector<int64_t>(n));
+    for (auto& row : gain) {
+      for (int64_t& value : row) value = draw.from_to(0, 9);
+    }
+    const auto worth = [&](const std::vector<int64_t>& p) {
+      int64_t out = 0;
+      for (std::size_t i = 0; i < n; ++i) out += gain[i][static_cast<std::size_t>(p[i])];
+      return out;
+    };
+    std::vector<int64_t> p(n);
+    std::iota(p.begin(), p.end(), 0);
+    int64_t best = 0;
+    do best = std::max(best, worth(p));
+    while (std::next_permutation(p.begin(), p.end()));
+    const std::vector<int64_t> found = best_assignment(gain);
+    std::vector<int64_t> sorted = found;
+    std::ranges::sort(sorted);
+    std::iota(p.begin(), p.end(), 0);
+    EXPECT_EQ(sorted, p);
+    EXPECT_EQ(worth(found), best);
+  }
+}
+
+TEST(Exchange, RelabellingLeavesNothingToSendWhereOnlyNumbersDiffer) {
+  const Dims dims{12, 8};
+  const Placement rows = Placement::of(dims, 4, {{6, {{2, 2}}}, {4, {{2, 1}}}}),
+                  columns = Placement::of(dims, 4, {{6, {{2, 1}}}, {4, {{2, 2}}}});
+  const Exchange exchange(rows, columns);
+  EXPECT_EQ(exchange.elements_travelling(), 48);
+  EXPECT_EQ(exchange.relabelled(), (std::vector<int64_t>{0, 2, 1, 3}));
+}
+
+TEST(Placement, RefusesWhatIsNone) {
+  EXPECT_EQ(test::code_of([] { Placement::of({4}, 4, {}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(test::code_of([] { Placement::of({4}, 4, {{0, {}}}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(test::code_of([] { Placement::of({4}, 4, {{1, {{3, 1}}}}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(test::code_of([] {
+              Placement::of({4, 4}, 4, {{2, {{2, 1}}}, {2, {{2, 1}}}});
+            }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(test::code_of([] { Placement::of({4}, 4, {{1, {{4, 1}}, 4}}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(test::code_of([] { (void)Placement::chunks({4}, {2}).place({4}); }), ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace relayout::redistribute
