@@ -128,14 +128,22 @@ struct Done {
   Json device = nullptr;    // with --via opencl
 };
 
+/// The input as slabs are made of it, with its file opened once more where it is read in pieces.
+struct SourceFile {
+  SourceFile(const TensorInput& input, const InputOptions& options) : slabs(slab_source(input)) {
+    if (input.mapped && options.max_memory > 0) file = input.file.reopen(input.bytes);
+    slabs.descriptor = file.descriptor();
+    slabs.file_offset = file.offset();
+  }
+  FilePart file;
+  cpu::SlabSource slabs;
+};
+
 Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_options, const TensorInput& input,
                     const Destination& to, const TensorDesc& dst, const Attributes& attributes, Plan plan,
                     Output& writer) {
-  cpu::SlabSource source = slab_source(input);
-  FilePart file;
-  if (input.mapped && input_options.max_memory > 0) file = input.file.reopen(input.bytes);
-  source.descriptor = file.descriptor();
-  source.file_offset = file.offset();
+  const SourceFile file(input, input_options);
+  const cpu::SlabSource& source = file.slabs;
   const cpu::SlabDestination destination{.desc = dst,
                                          .bytes = writer.bytes(),
                                          .mapped = writer.mapped(),
@@ -171,6 +179,16 @@ Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_opt
     explanation += fmt::format("\nin {} parts", parts);
   }
   return {parts, std::move(explanation)};
+}
+
+/// How it would be done: the plan and, under --max-memory, the tasks.
+std::string dry_run(const InputOptions& input_options, const TensorInput& input, const Destination& to,
+                    const TensorDesc& dst, const Plan& plan) {
+  std::string out = plan.explain();
+  if (input_options.max_memory == 0) return out;
+  const SourceFile source(input, input_options);
+  const cpu::SlabDestination destination{.desc = dst, .bytes = {}, .mapped = true, .gates = to.gates};
+  return out + "\n" + tasks_for(input_options, source.slabs, destination).explain();
 }
 
 Json summary(const ConvertOptions& options, const TensorInput& input, const Destination& to, const TensorDesc& dst,
@@ -249,6 +267,10 @@ int run_convert(const ConvertOptions& options, bool json) {
   std::optional<DeviceConversion> on_device;
   if (options.via.opencl()) on_device.emplace(input, to.format, dst, attributes, options.via);
 
+  if (options.dry_run) {
+    write_stdout(dry_run(input_options, input, to, dst, plan) + "\n");
+    return kOk;
+  }
   InterruptGuard guard;
   const TensorSpec spec = from_command_line([&] { return spec_of(to.format, to.dims, dst.dtype, options.tensor); });
   Output writer = from_command_line([&] { return Output::create(options.output, spec, options.force); });
@@ -343,6 +365,8 @@ Verb add_convert(CommandLine& line) {
                   "Time several plans for about a second and use the fastest; --tune=FILE remembers it in FILE");
   add_via_options(command, options->via);
   command.add_flag("-f,--force", options->force, "Replace an output file that exists");
+  command.add_flag("--dry-run", options->dry_run,
+                   "Print how it would be done, with tasks, bytes and memory under --max-memory, and write nothing");
   add_explain_option(command, options->explain, "Print how the conversion is done");
   return {command, [options, json = json] { return run_convert(*options, *json); }, json};
 }

@@ -23,6 +23,7 @@ void check_into_flags(const ConvertOptions& o) {
                                                      {"--index", !o.index.from.empty()},
                                                      {"--index-to", !o.index.to.empty()},
                                                      {"--max-memory", o.max_memory.has_value()},
+                                                     {"--dry-run", o.dry_run},
                                                      {"--field", !o.field.empty()},
                                                      {"--dequantize", o.dequantize},
                                                      {"--repack", o.repack},

@@ -44,6 +44,7 @@ std::vector<Given> given_flags(const ConvertOptions& o) {
       {"--index", !o.index.from.empty(), {tensor, field}},
       {"--index-to", !o.index.to.empty(), {tensor, field}},
       {"--max-memory", o.max_memory.has_value(), {tensor, field}},
+      {"--dry-run", o.dry_run, {tensor, field}},
       {"--group",
        o.group.has_value(),
        {repack},

@@ -26,7 +26,7 @@ struct ConvertOptions {
   ViaOptions via;
   std::string field;
   int threads = 0;
-  bool force = false, dequantize = false, repack = false, requantise = false;
+  bool force = false, dequantize = false, repack = false, requantise = false, dry_run = false;
   std::optional<int64_t> group;
   ExplainFlag explain;
 };

@@ -6,9 +6,9 @@
     local = numpy.zeros(src.local_dims(rank))
     out = rmpi.redistribute(local, src, dst)                                   # by mpi4py's COMM_WORLD
 
-A placement says for each dim in which blocks it goes over which ranks; what no dim goes over holds copies. Every rank packs
-what it sends by this library's reorders and unpacks what it gets; nothing is sent that a rank has already. mpi4py is
-imported when redistribute() is called.
+A placement says for each dim in which blocks it goes over which ranks; what no dim goes over holds copies. Every rank
+packs what it sends by this library's reorders and unpacks what it gets; nothing is sent that a rank has already. mpi4py
+is imported when redistribute() is called.
 """
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class Placement:
 
     @classmethod
     def mesh(cls, dims: Sequence[int], mesh: Mapping[str, int], spec: Sequence[AxisNames]) -> "Placement":
-        """As JAX's NamedSharding(mesh, PartitionSpec(*spec)): for each dim the axis of the mesh that it goes over, several
-        axes (the first one outermost), or None. Ranks are the mesh in row-major order; axes that no dim names hold copies.
-        Each rank has one block, the last ones less where the dim does not divide. Missing entries are None."""
+        """As JAX's NamedSharding(mesh, PartitionSpec(*spec)): for each dim the axis of the mesh that it goes over,
+        several axes (the first one outermost), or None. Ranks are the mesh in row-major order; axes that no dim names
+        hold copies. Each rank has one block, the last ones less where the dim does not divide. Missing entries are
+        None."""
         names = list(mesh)
         strides = {name: _product(mesh[other] for other in names[at + 1:]) for at, name in enumerate(names)}
         of_dims = []
@@ -43,7 +44,8 @@ class Placement:
             axes = [] if entry is None else [entry] if isinstance(entry, str) else list(entry)
             for axis in axes:
                 if axis not in mesh:
-                    raise InvalidArgumentError(f"the mesh has no axis {axis!r}; it has {', '.join(names)}", "spec", axis)
+                    raise InvalidArgumentError(f"the mesh has no axis {axis!r}; it has {', '.join(names)}", "spec",
+                                               axis)
             digits = [(mesh[axis], strides[axis]) for axis in reversed(axes)]
             count = _product(extent for extent, _ in digits)
             of_dims.append((max(1, -(-dim // count)), digits, 0))
@@ -51,8 +53,8 @@ class Placement:
 
     @classmethod
     def dtensor(cls, dims: Sequence[int], mesh: Sequence[int], placements: Sequence[Any]) -> "Placement":
-        """As PyTorch's DTensor: for each dim of the device mesh Shard(d), or the number d, or Replicate(), or None. A dim
-        that is sharded by two mesh dims must divide by the first, as DTensor cuts the rest of each shard anew."""
+        """As PyTorch's DTensor: for each dim of the device mesh Shard(d), or the number d, or Replicate(), or None. A
+        dim that is sharded by two mesh dims must divide by the first, as DTensor cuts the rest of each shard anew."""
         if len(placements) != len(mesh):
             raise InvalidArgumentError(f"{len(placements)} placements for a mesh of {len(mesh)} dims", "placements")
         digits: list = [[] for _ in dims]
@@ -68,16 +70,16 @@ class Placement:
         for dim, places in zip(dims, digits):
             outer = _product(extent for extent, _ in places[1:])
             if dim % outer:
-                raise UnsupportedError(f"a dim of {dim} is sharded twice and does not divide by {outer}: its shards would "
-                                       f"be cut at different places", "placements")
+                raise UnsupportedError(f"a dim of {dim} is sharded twice and does not divide by {outer}: its shards "
+                                       f"would be cut at different places", "placements")
             of_dims.append((max(1, -(-dim // _product(extent for extent, _ in places))), places, 0))
         return cls(_native.Placement.of(dims, _product(mesh), of_dims))
 
     @classmethod
     def block_cyclic(cls, dims: Sequence[int], grid: Sequence[int], blocks: Sequence[int],
                      source: Optional[Sequence[int]] = None) -> "Placement":
-        """As ScaLAPACK's descriptors: dim d goes in blocks of blocks[d] round over grid[d] ranks, from coordinate source[d]
-        (RSRC, CSRC) on. Ranks are the grid in row-major order (BLACS' "Row"). Any number of dims."""
+        """As ScaLAPACK's descriptors: dim d goes in blocks of blocks[d] round over grid[d] ranks, from coordinate
+        source[d] (RSRC, CSRC) on. Ranks are the grid in row-major order (BLACS' "Row"). Any number of dims."""
         if not len(dims) == len(grid) == len(blocks):
             raise InvalidArgumentError(f"{len(dims)} dims, a grid of {len(grid)} and {len(blocks)} blocks", "grid")
         first = [0] * len(dims) if source is None else list(source)
@@ -139,8 +141,8 @@ def _product(numbers: Any) -> int:
 
 
 def bytes_travelling(src: Placement, dst: Placement, item_bytes: int, relabel: bool = False) -> int:
-    """How many bytes go from one rank to another one. No way to move the array sends fewer: it is what ranks need and do
-    not have. relabel: with the ranks of the destination numbered anew, so that the fewest travel."""
+    """How many bytes go from one rank to another one. No way to move the array sends fewer: it is what ranks need and
+    do not have. relabel: with the ranks of the destination numbered anew, so that the fewest travel."""
     if relabel:
         order = _native.Exchange(src._native, dst._native).relabelled()
         return item_bytes * _travelling(src, dst, order)
@@ -160,14 +162,14 @@ def _kept(exchange: _native.Exchange, rank: int, place: int) -> int:
 
 def redistribute(local: Any, src: Placement, dst: Placement, *, comm: Any = None, out: Any = None,
                  max_memory: Optional[int] = None, relabel: bool = False) -> Any:
-    """The part of an array that this rank has in placement `dst`, from the part that it has in placement `src`. Called by
-    all ranks of the communicator, COMM_WORLD if none is given, with the same arguments but `local` and `out`.
+    """The part of an array that this rank has in placement `dst`, from the part that it has in placement `src`. Called
+    by all ranks of the communicator, COMM_WORLD if none is given, with the same arguments but `local` and `out`.
 
     local: an array of shape src.local_dims(rank), of any strides; elements of 1, 2, 4 or 8 bytes. out: the array to
-    write, of shape dst.local_dims(rank) (with relabel: of the place that this rank gets); a new row-major NumPy array if
-    none is given. max_memory: the most bytes of buffers at a time; None packs all and calls Alltoallv once, a bound goes
-    from partner to partner. relabel: the ranks of the destination are numbered anew, so that the fewest bytes travel; then
-    the result is a pair, with the place of `dst` that this rank has now.
+    write, of shape dst.local_dims(rank) (with relabel: of the place that this rank gets); a new row-major NumPy array
+    if none is given. max_memory: the most bytes of buffers at a time; None packs all and calls Alltoallv once, a bound
+    goes from partner to partner. relabel: the ranks of the destination are numbered anew, so that the fewest bytes
+    travel; then the result is a pair, with the place of `dst` that this rank has now.
     Errors: InvalidArgumentError (another number of ranks or shape), UnsupportedError (elements of other sizes).
     """
     import numpy
@@ -175,7 +177,8 @@ def redistribute(local: Any, src: Placement, dst: Placement, *, comm: Any = None
     comm = MPI.COMM_WORLD if comm is None else comm
     rank, size = comm.Get_rank(), comm.Get_size()
     if size != src.places:
-        raise InvalidArgumentError(f"the communicator has {size} ranks, and the placements {src.places}", "comm", str(size))
+        raise InvalidArgumentError(f"the communicator has {size} ranks, and the placements {src.places}", "comm",
+                                   str(size))
     exchange = _native.Exchange(src._native, dst._native)
     rank_of = exchange.relabelled() if relabel else list(range(size))  # which rank gets a place of dst
     place = rank_of.index(rank)
@@ -226,8 +229,8 @@ def _all_at_once(exchange: _native.Exchange, comm: Any, rank: int, place: int, r
                 at += part.elements * item
 
 
-def _by_rounds(exchange: _native.Exchange, comm: Any, rank: int, place: int, rank_of: Sequence[int], local: Any, out: Any,
-               item: int, max_memory: int) -> None:
+def _by_rounds(exchange: _native.Exchange, comm: Any, rank: int, place: int, rank_of: Sequence[int], local: Any,
+               out: Any, item: int, max_memory: int) -> None:
     import numpy
     size = len(rank_of)
     place_of = {r: p for p, r in enumerate(rank_of)}

@@ -44,7 +44,7 @@ std::vector<PyDimPlaces> of_dims(const Placement& placement) {
   return out;
 }
 
-std::vector<int64_t> places_of(const Placement& placement, nb::handle index) {
+std::vector<int64_t> holders(const Placement& placement, nb::handle index) {
   const int64_t first = placement.place(dims_of(index, "index"));
   std::vector<int64_t> out;
   for (int64_t k = 0; k < placement.copy_count(); ++k) out.push_back(first + placement.copy_step(k));
@@ -80,7 +80,7 @@ struct Local {
   int64_t item;
 };
 
-void move(const Layout& src, const std::byte* from, const Layout& dst, std::byte* to, DType dtype) {
+void move_bits(const Layout& src, const std::byte* from, const Layout& dst, std::byte* to, DType dtype) {
   const cpu::RunOptions options;
   cpu::run(cpu::make_plan({src, dtype}, {dst, dtype}), from, to, options);
 }
@@ -115,8 +115,8 @@ void pack(const Exchange& exchange, int64_t from, const Part& part, nb::handle l
   const Local memory(array, exchange.src(), from, "local");
   const Bytes bytes(buffer, true);
   bytes.check(offset + part.elements() * memory.item);
-  move(part.src_view(memory.tensor.first.layout), memory.tensor.second, Layout::contiguous(part.dims()),
-       bytes.data() + offset, memory.tensor.first.dtype);
+  move_bits(part.src_view(memory.tensor.first.layout), memory.tensor.second, Layout::contiguous(part.dims()),
+            bytes.data() + offset, memory.tensor.first.dtype);
 }
 
 void unpack(const Exchange& exchange, int64_t to, const Part& part, nb::handle buffer, int64_t offset,
@@ -125,19 +125,19 @@ void unpack(const Exchange& exchange, int64_t to, const Part& part, nb::handle b
   const Local memory(array, exchange.dst(), to, "out");
   const Bytes bytes(buffer, false);
   bytes.check(offset + part.elements() * memory.item);
-  move(Layout::contiguous(part.dims()), bytes.data() + offset, part.dst_view(memory.tensor.first.layout),
-       memory.tensor.second, memory.tensor.first.dtype);
+  move_bits(Layout::contiguous(part.dims()), bytes.data() + offset, part.dst_view(memory.tensor.first.layout),
+            memory.tensor.second, memory.tensor.first.dtype);
 }
 
 /// What a place keeps, without a buffer between.
 void keep(const Exchange& exchange, int64_t from, int64_t to, const Part& part, nb::handle src, nb::handle dst) {
   const Array read(src), written(dst);
   const Local here(read, exchange.src(), from, "local"), there(written, exchange.dst(), to, "out");
-  move(part.src_view(here.tensor.first.layout), here.tensor.second, part.dst_view(there.tensor.first.layout),
-       there.tensor.second, here.tensor.first.dtype);
+  move_bits(part.src_view(here.tensor.first.layout), here.tensor.second, part.dst_view(there.tensor.first.layout),
+            there.tensor.second, here.tensor.first.dtype);
 }
 
-std::vector<std::pair<int64_t, int64_t>> counted(const std::vector<Message>& messages, bool sent) {
+std::vector<std::pair<int64_t, int64_t>> counts_of(const std::vector<Message>& messages, bool sent) {
   std::vector<std::pair<int64_t, int64_t>> out;
   for (const Message& message : messages) out.emplace_back(sent ? message.to : message.from, message.elements());
   return out;
@@ -160,7 +160,7 @@ void bind_placements(nb::module_& module) {
       .def_prop_ro("places", &Placement::places)
       .def_prop_ro("of_dims", &of_dims)
       .def_prop_ro("copies", &Placement::copy_count)
-      .def("places_of", &places_of, nb::arg("index"))
+      .def("places_of", &holders, nb::arg("index"))
       .def(
           "local_index",
           [](const Placement& p, nb::handle index) { return listed(p.local_index(dims_of(index, "index"))); },
@@ -181,9 +181,10 @@ void bind_placements(nb::module_& module) {
       .def_prop_ro("elements_travelling", &Exchange::elements_travelling)
       .def("relabelled", &Exchange::relabelled)
       .def(
-          "sent_by", [](const Exchange& e, int64_t place) { return counted(e.sent_by(place), true); }, nb::arg("place"))
+          "sent_by", [](const Exchange& e, int64_t place) { return counts_of(e.sent_by(place), true); },
+          nb::arg("place"))
       .def(
-          "received_by", [](const Exchange& e, int64_t place) { return counted(e.received_by(place), false); },
+          "received_by", [](const Exchange& e, int64_t place) { return counts_of(e.received_by(place), false); },
           nb::arg("place"))
       .def("parts", &parts_between, nb::arg("src_place"), nb::arg("dst_place"), nb::arg("most"))
       .def("pack", &pack, nb::arg("src_place"), nb::arg("part"), nb::arg("local"), nb::arg("buffer"), nb::arg("offset"))

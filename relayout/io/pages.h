@@ -23,8 +23,8 @@ void map_small_pages(std::span<const std::byte> mapped_bytes, bool written);
 /// bytes, all is dropped.
 void release_pages(std::span<const std::byte> mapped_bytes);
 
-/// Begins to write what was changed of a file to the disk, in the order of the file, and waits for what was begun before.
-/// Left to itself, a system that runs short of memory writes single pages.
+/// Begins to write what was changed of a file to the disk, in the order of the file, and waits for what was begun
+/// before. Left to itself, a system that runs short of memory writes single pages.
 void write_behind(int descriptor);
 
 /// Gives back the pages of a mapping that a slab touched, and those that were mapped along with them. `view` is the
