@@ -289,11 +289,7 @@ int run_convert(const ConvertOptions& options, bool json) {
   std::string text = options.explain.empty() ? "" : done.explanation + "\n";
   if (json) text = json_text(summary(options, input, to, dst, spec, done, written, seconds));
   // Text must not follow a tensor that was written to standard output.
-  if (writer.takes_stdout()) {
-    write_stderr(text);
-  } else {
-    write_stdout(text);
-  }
+  writer.takes_stdout() ? write_stderr(text) : write_stdout(text);
   return kOk;
 }
 
