@@ -64,21 +64,21 @@ std::string text_at(const std::string& path) {
   return out;
 }
 
-explain::Trace trace_of(const ExplainOptions& options) {
+explaining::Trace trace_of(const ExplainOptions& options) {
   const std::string text = text_at(options.source);
   const std::string profile = options.profile ? text_at(*options.profile) : "";
   return from_data([&] {
-    const auto nodes = options.model ? explain::named_nodes(*options.model) : std::vector<explain::NamedNode>();
-    return explain::read_any(text, profile, nodes);
+    const auto nodes = options.model ? explaining::named_nodes(*options.model) : std::vector<explaining::NamedNode>();
+    return explaining::read_any(text, profile, nodes);
   });
 }
 
 /// The report of a log or a profile, or of a model, with what --fix did.
 ExplainedModel explained_source(const ExplainOptions& options) {
-  const explain::MachineTimes machine = options.elsewhere ? explain::MachineTimes{} : explain::this_machine();
+  const explaining::MachineTimes machine = options.elsewhere ? explaining::MachineTimes{} : explaining::this_machine();
   if (options.source.ends_with(".onnx")) return explain_model(options.source, options.fix, options.force, machine);
   if (options.fix) usage_error("--fix goes with a model, MODEL.onnx, not with a log or a profile", "--fix");
-  return {explain::explain(trace_of(options), {.machine = machine, .runs = options.runs})};
+  return {explaining::explain(trace_of(options), {.machine = machine, .runs = options.runs})};
 }
 
 void write_page(const std::string& path, const std::string& html, bool force) {
@@ -95,23 +95,23 @@ void write_page(const std::string& path, const std::string& html, bool force) {
 
 int run_explain(const ExplainOptions& options, bool json) {
   const ExplainedModel found = explained_source(options);
-  const explain::Report& report = found.report;
+  const explaining::Report& report = found.report;
   if (options.replay) {
     const auto number = static_cast<std::size_t>(*options.replay);
     if (number > report.reorders.size())
       usage_error("--replay " + std::to_string(number) + ": there are " +
                       counted(static_cast<int64_t>(report.reorders.size()), "row") + " of reorders",
                   "--replay", std::to_string(number), std::to_string(report.reorders.size()));
-    write_stdout(explain::bug_report(report, report.reorders[number - 1]));
+    write_stdout(explaining::bug_report(report, report.reorders[number - 1]));
     return kOk;
   }
-  if (options.html) write_page(*options.html, explain::to_html(report), options.force);
+  if (options.html) write_page(*options.html, explaining::to_html(report), options.force);
   if (json) {
-    Json out = Json::parse(from_data([&] { return explain::to_json(report); }));
+    Json out = Json::parse(from_data([&] { return explaining::to_json(report); }));
     if (!found.json.is_null()) out["fix"] = found.json;
     write_stdout(json_text(out));
   } else {
-    write_stdout(explain::to_text(report, options.all) + found.done);
+    write_stdout(explaining::to_text(report, options.all) + found.done);
   }
   return kOk;
 }

@@ -126,12 +126,12 @@ void write_model(const std::string& path, const std::string& bytes, bool force) 
 }  // namespace
 
 ExplainedModel explain_model(const std::string& path, const std::optional<std::string>& fix, bool force,
-                             const explain::MachineTimes& machine) {
+                             const explaining::MachineTimes& machine) {
   const graph::OnnxTransposes found =
-      from_data([&] { return graph::move_transposes(path, {}, explain::cost_on(machine)); });
+      from_data([&] { return graph::move_transposes(path, {}, explaining::cost_on(machine)); });
   ExplainedModel out;
-  out.report =
-      from_data([&] { return explain::explain(explain::trace_of_model(path, found, machine), {.machine = machine}); });
+  out.report = from_data(
+      [&] { return explaining::explain(explaining::trace_of_model(path, found, machine), {.machine = machine}); });
   if (!fix) return out;
   const double apart = check_same(path, found.model);
   write_model(*fix, found.model, force);

@@ -10,7 +10,7 @@
 namespace relayout::tools {
 
 struct ExplainedModel {
-  explain::Report report;
+  explaining::Report report;
   /// What --fix did, as a sentence; empty without it.
   std::string done{};
   Json json{};  // the same; null without it
@@ -19,6 +19,6 @@ struct ExplainedModel {
 /// Reads the model and, with `fix`, writes a new one there. Both are run first, on the same random inputs, and nothing
 /// is written where they differ. Failures: bad data, io, usage (`fix` exists, without `force`), unsupported.
 ExplainedModel explain_model(const std::string& path, const std::optional<std::string>& fix, bool force,
-                             const explain::MachineTimes& machine);
+                             const explaining::MachineTimes& machine);
 
 }  // namespace relayout::tools

@@ -9,30 +9,30 @@ namespace nb = nanobind;
 namespace relayout::python {
 namespace {
 
-nb::tuple answer(const explain::Report& report) {
-  return nb::make_tuple(explain::to_text(report), explain::to_json(report), explain::to_html(report));
+nb::tuple answer(const explaining::Report& report) {
+  return nb::make_tuple(explaining::to_text(report), explaining::to_json(report), explaining::to_html(report));
 }
 
-explain::MachineTimes machine_of(bool elsewhere) {
-  return elsewhere ? explain::MachineTimes{} : explain::this_machine();
+explaining::MachineTimes machine_of(bool elsewhere) {
+  return elsewhere ? explaining::MachineTimes{} : explaining::this_machine();
 }
 
 nb::tuple explain_text(const std::string& text, const std::string& profile, int64_t runs, bool elsewhere) {
-  explain::Report report;
+  explaining::Report report;
   {
     const nb::gil_scoped_release others_run;
-    report = explain::explain(explain::read_any(text, profile), {.machine = machine_of(elsewhere), .runs = runs});
+    report = explaining::explain(explaining::read_any(text, profile), {.machine = machine_of(elsewhere), .runs = runs});
   }
   return answer(report);
 }
 
 nb::tuple explain_model(const std::string& path, bool elsewhere) {
-  explain::Report report;
+  explaining::Report report;
   {
     const nb::gil_scoped_release others_run;
-    const explain::MachineTimes machine = machine_of(elsewhere);
-    const graph::OnnxTransposes found = graph::move_transposes(path, {}, explain::cost_on(machine));
-    report = explain::explain(explain::trace_of_model(path, found, machine), {.machine = machine});
+    const explaining::MachineTimes machine = machine_of(elsewhere);
+    const graph::OnnxTransposes found = graph::move_transposes(path, {}, explaining::cost_on(machine));
+    report = explaining::explain(explaining::trace_of_model(path, found, machine), {.machine = machine});
   }
   return answer(report);
 }

@@ -4,7 +4,7 @@
 #include "relayout/explain/json.h"
 #endif
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 #ifdef RELAYOUT_HAVE_JSON
 namespace {
@@ -79,4 +79,4 @@ std::string to_json(const Report&) {
 }
 #endif
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -6,7 +6,7 @@
 
 #include "relayout/core/error.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 using Json = nlohmann::ordered_json;
 
@@ -38,4 +38,4 @@ inline std::optional<double> number_of(const Json& object, const char* key) {
   return found->get<double>();
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -5,7 +5,7 @@
 
 #include "relayout/core/decide.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// A reorder with what stands round it.
@@ -243,4 +243,4 @@ Judgement judge(const Surroundings& all, std::size_t event, int64_t times_in_run
   return needed(c);
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

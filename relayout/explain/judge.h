@@ -4,7 +4,7 @@
 #include "relayout/explain/links.h"
 #include "relayout/explain/verdict.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 struct Judgement {
   Verdict verdict = Verdict::needed;
@@ -27,4 +27,4 @@ std::string named(const Trace& trace, std::size_t event);
 /// runs an equal reorder stands.
 Judgement judge(const Surroundings& all, std::size_t event, int64_t times_in_runs);
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

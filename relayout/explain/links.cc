@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// The operand that data comes by: the first that holds no weights.
@@ -39,4 +39,4 @@ Links find_links(const Trace& trace, const Runs& runs) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

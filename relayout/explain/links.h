@@ -6,7 +6,7 @@
 
 #include "relayout/explain/runs.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 /// For each event the places in the trace's list of events, inside the same run. Where tensors have names, these are
 /// exact. Where they have not, the maker is the last event before that wrote a tensor of the same description, and the
@@ -19,4 +19,4 @@ struct Links {
 };
 Links find_links(const Trace& trace, const Runs& runs);
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -8,7 +8,7 @@
 #include "relayout/explain/report.h"
 #include "relayout/io/user_cache.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 constexpr int64_t kLargestCopy = int64_t{256} << 20;
@@ -61,4 +61,4 @@ MachineTimes this_machine() {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -6,7 +6,7 @@
 #include "relayout/core/view.h"
 #include "relayout/explain/readers/tensors.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// The two sides of a transposition, both in the dims of its source.
@@ -80,4 +80,4 @@ graph::TransposeCost cost_on(const MachineTimes& machine) {
   };
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -10,7 +10,7 @@
 #include "relayout/explain/report.h"
 #include "relayout/graph/onnx/transposes.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 /// The nodes of a model by the names that ONNX Runtime's profile has.
 std::vector<NamedNode> named_nodes(const std::filesystem::path& model);
@@ -23,4 +23,4 @@ Trace trace_of_model(const std::filesystem::path& model, const graph::OnnxTransp
 /// What move_transposes() should minimise on the machine: predicted milliseconds, or bytes where it says nothing.
 graph::TransposeCost cost_on(const MachineTimes& machine);
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -4,7 +4,7 @@
 #include "relayout/explain/report.h"
 #include "relayout/show/table_page.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 std::string number_text(const char* format, const std::optional<double>& value) {
@@ -66,4 +66,4 @@ std::string to_html(const Report& report) {
   return show::table_html(page);
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

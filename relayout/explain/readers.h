@@ -20,7 +20,7 @@
 
 #include "relayout/explain/trace.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 /// A node of a model, by which a profile's nodes get the names of their tensors.
 struct NamedNode {
@@ -44,4 +44,4 @@ Trace read_inductor(std::string_view text);
 /// the forms where it is none of them.
 Trace read_any(std::string_view text, std::string_view profile = {}, std::span<const NamedNode> nodes = {});
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -4,7 +4,7 @@
 #include "relayout/core/format.h"
 #include "relayout/explain/report.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 std::string full_ms(double ms) {
@@ -130,4 +130,4 @@ std::string bug_report(const Report& report, const Reorder& reorder) {
   return out + "\nThis project's time for it:\n\n    " + bench + " --verify\n";
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -8,7 +8,7 @@
 
 #include "relayout/explain/judge.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// What a plan of this project has to be faster by before a reorder is called slow, and what has to be gained at least.
@@ -188,4 +188,4 @@ Report explain(const Trace& trace, const ExplainOptions& options) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -12,7 +12,7 @@
 #include "relayout/explain/trace.h"
 #include "relayout/explain/verdict.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 /// What this machine would take. Either may be empty, and may answer with nothing; then nothing is compared.
 struct MachineTimes {
@@ -95,4 +95,4 @@ std::string bench_line(const Reorder& reorder);
 /// machine and versions as far as the source says them, expected and seen times.
 std::string bug_report(const Report& report, const Reorder& reorder);
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// Equal numbers for events that do the same to tensors of the same kind.
@@ -105,4 +105,4 @@ Runs find_runs(const Trace& trace, int64_t given) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -5,7 +5,7 @@
 
 #include "relayout/explain/trace.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 /// The run that each event is part of, from 0 on, and how many there are.
 struct Runs {
@@ -21,4 +21,4 @@ struct Runs {
 /// proportion to the number of events.
 Runs find_runs(const Trace& trace, int64_t given = 0);
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -7,7 +7,7 @@
 #include "relayout/explain/readers/tensors.h"
 #include "relayout/explain/report.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// Events by letters: capital ones are reorders, of tensors whose keys are the letters.
@@ -122,4 +122,4 @@ TEST(Verdicts, AnOperandThatIsInTheLayoutAlreadyKeepsTheReorder) {
 }
 
 }  // namespace
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -4,7 +4,7 @@
 
 #include "relayout/explain/report.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 constexpr std::size_t kWidth = 100, kReorderWidth = 29, kDimsWidth = 16, kThatMatter = 10;
@@ -152,4 +152,4 @@ std::string to_text(const Report& report, bool all) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

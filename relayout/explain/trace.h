@@ -14,7 +14,7 @@
 
 #include "relayout/core/layout.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 /// A tensor that an event reads or writes, as far as the source says it.
 struct Tensor {
@@ -82,4 +82,4 @@ struct Trace {
   std::vector<std::string> notes{};
 };
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 enum class Verdict : uint8_t {
   needed,
@@ -16,4 +16,4 @@ enum class Verdict : uint8_t {
 /// "padding only" etc., as the report has it.
 std::string_view name(Verdict verdict);
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -1,7 +1,7 @@
 // Tells the forms of logs, profiles and graphs apart by how they begin and what words they have.
 #include "relayout/explain/readers.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
@@ -27,4 +27,4 @@ Trace read_any(std::string_view text, std::string_view profile, std::span<const 
               "text", escaped(text.substr(0, 60)));
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -12,7 +12,7 @@
 #include "relayout/explain/readers.h"
 #include "relayout/explain/readers/tensors.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 constexpr std::string_view kEdge = "executorch_exir_dialects_edge__ops_";
@@ -171,4 +171,4 @@ Trace read_executorch(std::string_view text) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -20,7 +20,7 @@
 #include "relayout/explain/readers/tensors.h"
 #include "relayout/explain/readers/torch_trace.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// The numbers of "(4, 3, 224, 224)" at the start of a text, and the rest behind it.
@@ -244,4 +244,4 @@ Trace read_inductor(std::string_view text) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

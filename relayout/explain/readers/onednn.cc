@@ -8,7 +8,7 @@
 #include "relayout/explain/readers.h"
 #include "relayout/interop/onednn_verbose.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// Primitives that work in any layout and write the one that they read.
@@ -126,4 +126,4 @@ Trace read_onednn(std::string_view text) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

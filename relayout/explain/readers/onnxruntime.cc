@@ -14,7 +14,7 @@
 #include "relayout/explain/json.h"
 #endif
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 #ifdef RELAYOUT_HAVE_JSON
 namespace {
@@ -206,4 +206,4 @@ Trace read_onnxruntime_profile(std::string_view, std::span<const NamedNode>) {
 }
 #endif
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

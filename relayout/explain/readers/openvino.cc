@@ -6,7 +6,7 @@
 #include "relayout/explain/readers.h"
 #include "relayout/explain/readers/tensors.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 /// A tag with its attributes; `closing` of </layer>, `empty` of <edge .../>.
@@ -268,4 +268,4 @@ Trace read_openvino_graph(std::string_view text) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

@@ -15,7 +15,7 @@
 #include "relayout/explain/json.h"
 #endif
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 #ifdef RELAYOUT_HAVE_JSON
 namespace {
@@ -147,4 +147,4 @@ Trace read_tensorrt_layers(std::string_view, std::string_view) {
 }
 #endif
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

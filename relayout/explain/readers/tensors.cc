@@ -3,7 +3,7 @@
 
 #include "relayout/core/format.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 namespace {
 
 std::optional<DType> dtype_words(const std::string& text) {
@@ -55,4 +55,4 @@ std::string reordered_tag(const std::vector<int>& order) {
   return out;
 }
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

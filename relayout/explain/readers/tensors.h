@@ -6,7 +6,7 @@
 
 #include "relayout/explain/trace.h"
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 /// The tensor with the layout of an expression, bound to dims. Where the expression or the type is not known here, it
 /// keeps the words and has no descriptor.
@@ -18,4 +18,4 @@ Tensor strided(std::string name, const Dims& dims, const Dims& strides, const st
 std::string plain_tag(int rank);
 std::string reordered_tag(const std::vector<int>& order);
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining

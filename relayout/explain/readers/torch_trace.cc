@@ -9,7 +9,7 @@
 #include "relayout/explain/json.h"
 #endif
 
-namespace relayout::explain {
+namespace relayout::explaining {
 
 #ifdef RELAYOUT_HAVE_JSON
 namespace {
@@ -109,4 +109,4 @@ Trace read_torch_trace(std::string_view) {
 }
 #endif
 
-}  // namespace relayout::explain
+}  // namespace relayout::explaining
