@@ -143,21 +143,10 @@ def _product(numbers: Any) -> int:
 def bytes_travelling(src: Placement, dst: Placement, item_bytes: int, relabel: bool = False) -> int:
     """How many bytes go from one rank to another one. No way to move the array sends fewer: it is what ranks need and
     do not have. relabel: with the ranks of the destination numbered anew, so that the fewest travel."""
-    if relabel:
-        order = _native.Exchange(src._native, dst._native).relabelled()
-        return item_bytes * _travelling(src, dst, order)
-    return item_bytes * _native.Exchange(src._native, dst._native).elements_travelling
-
-
-def _travelling(src: Placement, dst: Placement, order: Sequence[int]) -> int:
     exchange = _native.Exchange(src._native, dst._native)
-    held = sum(_product(dst.local_dims(place)) for place in range(dst.places))
-    kept = sum(_kept(exchange, order[place], place) for place in range(dst.places))
-    return held - kept
-
-
-def _kept(exchange: _native.Exchange, rank: int, place: int) -> int:
-    return sum(count for to, count in exchange.sent_by(rank) if to == place)
+    if relabel:
+        exchange = exchange.with_ranks(exchange.relabelled())
+    return item_bytes * exchange.elements_travelling
 
 
 def redistribute(local: Any, src: Placement, dst: Placement, *, comm: Any = None, out: Any = None,
@@ -181,6 +170,7 @@ def redistribute(local: Any, src: Placement, dst: Placement, *, comm: Any = None
                                    str(size))
     exchange = _native.Exchange(src._native, dst._native)
     rank_of = exchange.relabelled() if relabel else list(range(size))  # which rank gets a place of dst
+    exchange = exchange.with_ranks(rank_of)
     place = rank_of.index(rank)
     if out is None:
         out = numpy.empty(dst.local_dims(place), numpy.asarray(local).dtype)

@@ -180,6 +180,7 @@ void bind_placements(nb::module_& module) {
       .def(nb::init<const Placement&, const Placement&>(), nb::arg("src"), nb::arg("dst"))
       .def_prop_ro("elements_travelling", &Exchange::elements_travelling)
       .def("relabelled", &Exchange::relabelled)
+      .def("with_ranks", &Exchange::with_ranks, nb::arg("ranks"))
       .def(
           "sent_by", [](const Exchange& e, int64_t place) { return counts_of(e.sent_by(place), true); },
           nb::arg("place"))

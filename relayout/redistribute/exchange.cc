@@ -143,15 +143,28 @@ Exchange::Exchange(const Placement& src, const Placement& dst) : src_(src), dst_
                     std::to_string(dst.places()),
                 "places", std::to_string(src.places()), std::to_string(dst.places()));
   for (int d = 0; d < src.dims().size(); ++d) segments_.push_back(segments_of(src, dst, d));
+  ranks_.resize(static_cast<std::size_t>(dst.places()));
+  std::iota(ranks_.begin(), ranks_.end(), 0);
+}
+
+Exchange Exchange::with_ranks(std::vector<int64_t> ranks) const {
+  std::vector<int64_t> sorted = ranks, places(static_cast<std::size_t>(dst_.places()));
+  std::ranges::sort(sorted);
+  std::iota(places.begin(), places.end(), 0);
+  if (sorted != places)
+    throw Error(ErrorCode::invalid_argument, "redistribute: the ranks are no permutation of the places", "ranks");
+  Exchange out = *this;
+  out.ranks_ = std::move(ranks);
+  return out;
 }
 
 /// Which of the places that hold an element sends it: `first` is the one with the smallest number.
 int64_t Exchange::sender(int64_t first, int64_t to) const {
-  const int64_t copies = src_.copy_count();
+  const int64_t copies = src_.copy_count(), keeper = ranks_[static_cast<std::size_t>(to)];
   for (int64_t k = 0; k < copies; ++k) {
-    if (first + src_.copy_step(k) == to) return to;
+    if (first + src_.copy_step(k) == keeper) return keeper;
   }
-  return first + src_.copy_step(to % copies);
+  return first + src_.copy_step(keeper % copies);
 }
 
 int64_t Exchange::common(int64_t from, int64_t to) const {
@@ -215,7 +228,7 @@ int64_t Exchange::elements_travelling() const {
   for (int64_t to = 0; to < dst_.places(); ++to) {
     int64_t held = 1;
     for (int64_t extent : dst_.local_dims(to)) held *= extent;
-    out += held - common(to, to);
+    out += held - common(ranks_[static_cast<std::size_t>(to)], to);
   }
   return out;
 }

@@ -65,6 +65,11 @@ class Exchange {
   /// place p of `dst` belongs to place relabelled()[p]. Found by linear assignment; cost: places cubed.
   std::vector<int64_t> relabelled() const;
 
+  /// The same where place p of the destination is kept by place ranks[p] of the source, as relabelled() says: a place
+  /// that holds a copy of what it is to keep takes its own. Messages are still to places of `dst`.
+  /// Error{invalid_argument} where `ranks` is no permutation of the places.
+  Exchange with_ranks(std::vector<int64_t> ranks) const;
+
   const Placement& src() const { return src_; }
   const Placement& dst() const { return dst_; }
 
@@ -74,6 +79,7 @@ class Exchange {
   int64_t sender(int64_t first, int64_t to) const;
 
   Placement src_, dst_;
+  std::vector<int64_t> ranks_;                  // the place of the source that keeps a place of the destination
   std::vector<std::vector<Segment>> segments_;  // of each dim
 };
 

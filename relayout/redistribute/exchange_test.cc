@@ -204,6 +204,30 @@ TEST(Exchange, RelabellingLeavesNothingToSendWhereOnlyNumbersDiffer) {
   const Exchange exchange(rows, columns);
   EXPECT_EQ(exchange.elements_travelling(), 48);
   EXPECT_EQ(exchange.relabelled(), (std::vector<int64_t>{0, 2, 1, 3}));
+  EXPECT_EQ(exchange.with_ranks(exchange.relabelled()).elements_travelling(), 0);
+  EXPECT_EQ(test::code_of([&] { (void)exchange.with_ranks({0, 0, 1, 2}); }), ErrorCode::invalid_argument);
+}
+
+TEST(Exchange, RelabelledPlacesTakeTheirOwnCopies) {
+  Drawn draw(53);
+  for (int trial = 0; trial < 500; ++trial) {
+    const auto [src, dst] = draw_pair(draw);
+    const Exchange before(src, dst);
+    const std::vector<int64_t> ranks = before.relabelled();
+    const Exchange exchange = before.with_ranks(ranks);
+    ASSERT_LE(exchange.elements_travelling(), before.elements_travelling());
+    int64_t travelled = 0, all = 0;
+    for (int64_t place = 0; place < src.places(); ++place) {
+      for (const Message& m : exchange.sent_by(place)) {
+        all += m.elements();
+        if (ranks[static_cast<std::size_t>(m.to)] != place) travelled += m.elements();
+      }
+    }
+    int64_t held = 0;
+    for (int64_t place = 0; place < dst.places(); ++place) held += *checked_product(dst.local_dims(place));
+    ASSERT_EQ(all, held);
+    ASSERT_EQ(travelled, exchange.elements_travelling());
+  }
 }
 
 TEST(Placement, RefusesWhatIsNone) {
