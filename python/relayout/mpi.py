@@ -12,7 +12,7 @@ is imported when redistribute() is called.
 """
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
 from ._errors import InvalidArgumentError, UnsupportedError
@@ -228,15 +228,15 @@ def _by_rounds(exchange: _native.Exchange, comm: Any, rank: int, place: int, ran
     packed, arrived = numpy.empty(most * item, numpy.uint8), numpy.empty(most * item, numpy.uint8)
     for step in range(1, size):
         to, source = (rank + step) % size, (rank - step) % size
-        there = exchange.parts(rank, place_of[to], most)
-        here = exchange.parts(source, place, most)
+        there = _buffers(exchange.parts(rank, place_of[to], most), most)
+        here = _buffers(exchange.parts(source, place, most), most)
         for at in range(max(len(there), len(here))):
             send = receive = 0
-            if at < len(there):
-                send = there[at].elements * item
-                exchange.pack(rank, there[at], local, packed, 0)
+            for part in there[at] if at < len(there) else ():
+                exchange.pack(rank, part, local, packed, send)
+                send += part.elements * item
             if at < len(here):
-                receive = here[at].elements * item
+                receive = sum(part.elements for part in here[at]) * item
             requests = []
             if receive:
                 requests.append(comm.Irecv(arrived[:receive], source, at))
@@ -244,5 +244,20 @@ def _by_rounds(exchange: _native.Exchange, comm: Any, rank: int, place: int, ran
                 requests.append(comm.Isend(packed[:send], to, at))
             for request in requests:
                 request.Wait()
-            if receive:
-                exchange.unpack(place, here[at], arrived, 0, out)
+            begin = 0
+            for part in here[at] if receive else ():
+                exchange.unpack(place, part, arrived, begin, out)
+                begin += part.elements * item
+
+
+def _buffers(parts: Sequence[_native.ExchangePart], most: int) -> List[List[_native.ExchangePart]]:
+    """Parts that follow each other, as many together as a buffer holds; sender and receiver divide them alike."""
+    out: List[List[_native.ExchangePart]] = []
+    room = 0
+    for part in parts:
+        if part.elements > room:
+            out.append([])
+            room = most
+        out[-1].append(part)
+        room -= part.elements
+    return out

@@ -2,7 +2,9 @@
 #include "relayout/redistribute/exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "relayout/core/error.h"
@@ -10,6 +12,9 @@
 
 namespace relayout::redistribute {
 namespace {
+
+/// The most runs of a dim that are looked at one by one.
+constexpr int64_t kMostRuns = 1 << 20;
 
 int64_t indices(const Segment& segment) { return segment.length * segment.count; }
 
@@ -31,6 +36,83 @@ void halve(Segment& first, Segment& second) {
   second.dst_start += first.length;
 }
 
+/// A dim with the blocks of both placements.
+struct Dim {
+  Dim(const Placement& src, const Placement& dst, int d)
+      : from(src.of_dims()[static_cast<std::size_t>(d)]),
+        to(dst.of_dims()[static_cast<std::size_t>(d)]),
+        extent(src.dims()[d]),
+        from_round(from.block * from.count()),
+        to_round(to.block * to.count()) {}
+
+  int64_t least_block() const { return std::min(from.block, to.block); }
+
+  /// The indices from `begin` on that lie in one block of either side, up to `end`.
+  Segment run(int64_t begin, int64_t end) const {
+    Segment out{.start = begin};
+    out.length = std::min({(begin / from.block + 1) * from.block, (begin / to.block + 1) * to.block, end}) - begin;
+    out.src_coordinate = (begin / from.block + from.first) % from.count();
+    out.dst_coordinate = (begin / to.block + to.first) % to.count();
+    out.src_start = begin / from_round * from.block + begin % from.block;
+    out.dst_start = begin / to_round * to.block + begin % to.block;
+    return out;
+  }
+
+  /// The runs of one period, each with how often it repeats; and those of a period that the dim ends in.
+  std::vector<Segment> periodic() const {
+    const std::optional<int64_t> common = checked_mul(from_round / std::gcd(from_round, to_round), to_round);
+    const int64_t period = std::min(common.value_or(extent), extent);
+    std::vector<Segment> out;
+    for (int64_t begin = 0; begin < period;) {
+      Segment segment = run(begin, period);
+      segment.step = period;
+      segment.count = (extent - begin - segment.length) / period + 1;
+      segment.src_step = period / from_round * from.block;
+      segment.dst_step = period / to_round * to.block;
+      const int64_t rest = begin + segment.count * period;
+      if (rest < extent) {
+        Segment cut = run(rest, extent);
+        cut.length = std::min(cut.length, segment.length);
+        out.push_back(cut);
+      }
+      begin += segment.length;
+      out.push_back(segment);
+    }
+    return out;
+  }
+
+  /// All runs, of which those with the same places and length that follow each other at equal steps are one.
+  std::vector<Segment> progressions() const {
+    std::map<std::array<int64_t, 3>, std::vector<Segment>> groups;
+    for (int64_t begin = 0; begin < extent;) {
+      const Segment next = run(begin, extent);
+      begin += next.length;
+      auto& group = groups[{next.src_coordinate, next.dst_coordinate, next.length}];
+      if (group.empty() || !continues(group.back(), next)) group.push_back(next);
+    }
+    std::vector<Segment> out;
+    for (auto& [key, group] : groups) out.insert(out.end(), group.begin(), group.end());
+    return out;
+  }
+
+  /// Makes a run one more of a segment, if it is.
+  static bool continues(Segment& segment, const Segment& next) {
+    const int64_t last = segment.count - 1, step = next.start - segment.start - last * segment.step,
+                  src_step = next.src_start - segment.src_start - last * segment.src_step,
+                  dst_step = next.dst_start - segment.dst_start - last * segment.dst_step;
+    if (last > 0 && (step != segment.step || src_step != segment.src_step || dst_step != segment.dst_step))
+      return false;
+    segment.step = step;
+    segment.src_step = src_step;
+    segment.dst_step = dst_step;
+    ++segment.count;
+    return true;
+  }
+
+  const DimPlaces &from, &to;
+  int64_t extent, from_round, to_round;
+};
+
 /// A part of one dim of a layout: `count` windows of `length` indices, as one dim.
 Layout windows(const Layout& layout, int d, int64_t start, const Segment& segment, int64_t step) {
   if (segment.count == 1) return slice(layout, d, start, start + segment.length);
@@ -47,34 +129,12 @@ Layout windows(const Layout& layout, int d, int64_t start, const Segment& segmen
 }  // namespace
 
 std::vector<Segment> segments_of(const Placement& src, const Placement& dst, int d) {
-  const int64_t dim = src.dims()[d];
-  const DimPlaces &from = src.of_dims()[static_cast<std::size_t>(d)], &to = dst.of_dims()[static_cast<std::size_t>(d)];
-  const int64_t from_round = from.block * from.count(), to_round = to.block * to.count();
-  const std::optional<int64_t> common = checked_mul(from_round / std::gcd(from_round, to_round), to_round);
-  const int64_t period = std::min(common.value_or(dim), dim);
-  std::vector<Segment> out;
-  for (int64_t begin = 0, end = 0; begin < period; begin = end) {
-    end = std::min({(begin / from.block + 1) * from.block, (begin / to.block + 1) * to.block, period});
-    Segment segment{.start = begin, .length = end - begin, .step = period, .count = (dim - end) / period + 1};
-    segment.src_coordinate = (begin / from.block + from.first) % from.count();
-    segment.dst_coordinate = (begin / to.block + to.first) % to.count();
-    segment.src_step = period / from_round * from.block;
-    segment.dst_step = period / to_round * to.block;
-    const auto place = [&](Segment& s) {
-      s.src_start = s.start / from_round * from.block + s.start % from.block;
-      s.dst_start = s.start / to_round * to.block + s.start % to.block;
-    };
-    place(segment);
-    out.push_back(segment);
-    const int64_t rest = begin + segment.count * period;  // of a period that the dim ends in
-    if (rest >= dim) continue;
-    segment.start = rest;
-    segment.length = dim - rest;
-    segment.count = 1;
-    place(segment);
-    out.push_back(segment);
-  }
-  return out;
+  const Dim dim(src, dst, d);
+  std::vector<Segment> periodic = dim.periodic();
+  // Where one side has few large blocks, the small ones of the other repeat within them.
+  if (dim.extent / dim.least_block() > kMostRuns) return periodic;
+  std::vector<Segment> steady = dim.progressions();
+  return steady.size() < periodic.size() ? steady : periodic;
 }
 
 int64_t Part::elements() const {
