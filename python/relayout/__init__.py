@@ -29,7 +29,7 @@ from ._gates import permute_gates
 from ._gather import gather, ragged_index, scatter, sparse_rows_index
 from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
-from ._native import (SYSTEMS, Buffer, Conversion, TaskPlan, available_isas, bank_conflicts, clear_plan_cache,
+from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflicts, clear_plan_cache,
                       contiguous, copy, default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
 from ._rearrange import rearrange
 from ._record import Record, RecordField, Repacked, dequantize, repack
@@ -37,24 +37,23 @@ from ._show import Page, show
 from . import _arguments, _signatures  # noqa: F401 - classes get their signatures
 
 if TYPE_CHECKING:
-    from . import (checkpoint as checkpoint, cubed as cubed, dask as dask, opencl as opencl,
+    from . import (checkpoint as checkpoint, cubed as cubed, dask as dask, mpi as mpi, opencl as opencl,
                    redistribute as redistribute, testing as testing)
 
 __version__ = "0.1.0"
 __all__ = [
     "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "Explanation", "File", "FileError",
-    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError", "Model",
-    "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Record", "RecordField", "Repacked",
-    "SYSTEMS", "SizeOverflowError", "SourceExplanation", "StoppedError", "TaskPlan", "UnsupportedError",
-    "available_isas",
-    "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "convert_into", "copy",
-    "default_threads", "dequantize", "empty", "explain", "find_swizzle", "gather", "interop", "is_channels_last",
-    "isa", "layout", "layout_of", "load", "open", "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion",
-    "ragged_index", "rearrange", "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "show",
-    "sparse_rows_index", "transpose",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
+    "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Record", "RecordField",
+    "Repacked", "SYSTEMS", "SizeOverflowError", "SourceExplanation", "StoppedError", "UnsupportedError",
+    "available_isas", "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "convert_into",
+    "copy", "default_threads", "dequantize", "empty", "explain", "find_swizzle", "gather", "interop",
+    "is_channels_last", "isa", "layout", "layout_of", "load", "open", "overlaps", "permute_gates", "plan",
+    "plan_cache", "plan_conversion", "ragged_index", "rearrange", "reorder_in_place", "repack", "run", "save",
+    "scatter", "set_isa", "show", "sparse_rows_index", "transpose",
 ]
 
-_SUBMODULES = ("checkpoint", "cubed", "dask", "opencl", "redistribute", "testing")
+_SUBMODULES = ("checkpoint", "cubed", "dask", "mpi", "opencl", "redistribute", "testing")
 _arguments.present(__name__, __all__)
 
 if not TYPE_CHECKING:  # for a type checker a module with __getattr__ has every name

@@ -31,7 +31,8 @@ def convert_file(src_path: PathLike, dst_path: PathLike, src: Optional[LayoutLik
     .safetensors destination.
     max_memory: bytes. The conversion then goes in parts whose pages of both files, with scratch memory, take no more;
     what is decoded, as pictures are, must fit as a whole. LimitError where the smallest part takes more.
-    progress: as for convert(); with max_memory, and for files of big-endian elements, it counts parts.
+    progress: as for convert(); with max_memory it counts elements, of both passes where there are two, and for files
+    of big-endian elements parts.
 
     The destination appears when it is complete. Where the work fails or is ended, by Ctrl-C or by what progress raises,
     nothing is left of it, and a file that was there is as it was.

@@ -174,7 +174,9 @@ void bind_placements(nb::module_& module) {
           },
           nb::arg("place"), nb::arg("local"))
       .def(
-          "__eq__", [](const Placement& a, const Placement& b) { return a == b; }, nb::is_operator());
+          "__eq__",
+          [](const Placement& a, nb::handle b) { return nb::isinstance<Placement>(b) && a == nb::cast<Placement>(b); },
+          nb::sig("def __eq__(self, other: object, /) -> bool"));
   nb::class_<Part>(module, "ExchangePart").def_prop_ro("elements", &Part::elements);
   nb::class_<Exchange>(module, "Exchange")
       .def(nb::init<const Placement&, const Placement&>(), nb::arg("src"), nb::arg("dst"))

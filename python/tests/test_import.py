@@ -19,7 +19,7 @@ def test_one_import_is_enough(use):
 
 
 def test_completion_finds_the_modules():
-    assert {"testing", "opencl", "checkpoint", "redistribute", "dask", "cubed", "convert",
+    assert {"testing", "opencl", "checkpoint", "redistribute", "dask", "cubed", "mpi", "convert",
             "interop"} <= set(dir(relayout))
     assert {"assert_layout_invariant", "layouts", "strategies"} <= set(dir(relayout.testing))
 

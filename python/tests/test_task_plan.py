@@ -1,4 +1,4 @@
-"""relayout.TaskPlan: plans of tasks as values of Python, which NumPy runs here."""
+"""TaskPlan of relayout.redistribute: plans of tasks as values of Python, which NumPy runs here."""
 import numpy as np
 import pytest
 import relayout
@@ -21,7 +21,7 @@ def test_plans_are_complete(max_memory):
     x = np.arange(64 * 60 * 50).reshape(64, 60, 50)
     plan = make_task_plan(chunked_store(x.shape, "f32", (1, 60, 50)), chunked_store(x.shape, "f32", (64, 5, 5)),
                           max_memory=max_memory, read=(1e-3, 1e9), write=(1e-3, 1e9), chunked_intermediate=True)
-    assert isinstance(plan, relayout.TaskPlan)
+    assert isinstance(plan, relayout.redistribute.TaskPlan)
     np.testing.assert_array_equal(run(plan, x), x)
     assert plan.errors() == []
     assert all(step.memory <= max_memory for step in plan.passes)

@@ -50,6 +50,9 @@ TEST(ParseDims, CommasOrTimes) {
   EXPECT_EQ(parse_dims("2,3"), Dims({2, 3}));
   EXPECT_EQ(parse_dims("7"), Dims({7}));
   EXPECT_EQ(parse_dims("-1x4"), Dims({-1, 4}));
+  EXPECT_EQ(parse_dims("(1, 32, 5, 4)"), Dims({1, 32, 5, 4}));
+  EXPECT_EQ(parse_dims(" [2,3] "), Dims({2, 3}));
+  EXPECT_EQ(parse_dims("()"), Dims());
   for (const char* text : {"2x3,4", "2,3x4", "2x", "x2", "2xx3", "2X3", "x"})
     EXPECT_EQ(test::code_of([&] { parse_dims(text); }), ErrorCode::parse) << text;
   EXPECT_EQ(test::error_of([] { parse_dims("2x3xa"); }).field(), "dims[2]");

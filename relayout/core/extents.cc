@@ -41,6 +41,15 @@ int64_t parse_int(std::string_view text, std::string_view what) {
 
 Dims parse_dims(std::string_view text, std::string_view what) {
   Dims dims;
+  // As tuples are printed: (1, 32, 5, 4), [2, 3].
+  const auto trimmed = [](std::string_view part) {
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    return part;
+  };
+  text = trimmed(text);
+  if ((text.starts_with('(') && text.ends_with(')')) || (text.starts_with('[') && text.ends_with(']')))
+    text = trimmed(text.substr(1, text.size() - 2));
   if (text.empty()) return dims;
   const char separator = text.find(',') == std::string_view::npos ? 'x' : ',';
   for (int d = 0;; ++d) {
@@ -50,7 +59,7 @@ Dims parse_dims(std::string_view text, std::string_view what) {
                   std::string(what), escaped(text), std::to_string(kMaxDims));
     }
     const std::size_t comma = text.find(separator);
-    dims.push_back(parse_int(text.substr(0, comma), field));
+    dims.push_back(parse_int(trimmed(text.substr(0, comma)), field));
     if (comma == std::string_view::npos) return dims;
     text.remove_prefix(comma + 1);
   }

@@ -32,7 +32,9 @@ ReadSide read_side(const TypedSide& typed) {
 
 /// Dims of a side, which may say none: see typed.h.
 Dims dims_of(const ReadSide& side, const ReadSide* other) {
-  const ReadSide* from = other && other->format.views().empty() ? other : nullptr;
+  // Views make other dims; where both sides have some, "the same" are those before them.
+  const bool before_views = other && (other->format.views().empty() || !side.format.views().empty());
+  const ReadSide* from = before_views ? other : nullptr;
   if (side.dims) return *side.dims;
   if (from && from->dims) return *from->dims;
   if (const auto own = side.format.default_dims()) return *own;

@@ -48,7 +48,7 @@ def bytes_of(said: Union[int, float, str]) -> int:
 class Redistribution:
     """A redistribution that is planned, and after run() what became of it.
 
-    plan: a relayout.TaskPlan, or None where no element moves. tasks, done_before: how many there are, and how many of
+    plan: a TaskPlan, or None where no element moves. tasks, done_before: how many there are, and how many of
     them an earlier run did. linked: chunks that are linked or copied as they are.
     """
     plan: Optional[Any]

@@ -1,12 +1,13 @@
 // The walk: the order in which a loop nest, or the plan of a reorder, visits elements; what it touches so far, and the
 // misses of a cache.
 
-const MOST_STEPS = 65536;
+const MOST_STEPS = 1 << 18;
 
-/** Whether a text is an order: each dim's letter once, outermost first; "memory", "plan"; or "" for row-major. */
+/** Whether a text is an order: letters of dims, outermost first, none twice; "memory", "plan"; or "" for row-major. */
 function isOrder(view, text) {
   if (text === "plan") return planOrder !== null;
-  return text === "" || text === "memory" || [...text].sort().join("") === [...view.letters].sort().join("");
+  const letters = [...text];
+  return text === "memory" || (new Set(letters).size === letters.length && letters.every((letter) => view.letters.includes(letter)));
 }
 
 /** The loops of an order, outermost first: {dim, place, extent, words}. */
@@ -27,7 +28,7 @@ function loopsOf(view, order) {
   });
 }
 
-/** The indices in the order of the loops, without padding, at most MOST_STEPS of them. */
+/** The indices in the order of the loops, without padding, at most MOST_STEPS of them. Dims without a loop stay at 0. */
 function walkOf(view, loops) {
   const out = [];
   if (elementsOf(view) === 0) return out;
@@ -45,25 +46,41 @@ function walkOf(view, loops) {
   }
 }
 
-/** What the first `steps` elements touch: bytes, lines, pages, and misses of a cache that drops the line used longest ago. */
-function touched(view, walk, steps, cacheBytes) {
-  const lines = new Set();
-  const pages = new Set();
-  const cached = new Map();
-  const room = Math.max(1, Math.floor(cacheBytes / LINE_BYTES));
-  let misses = 0;
-  for (const index of walk.slice(0, steps)) {
-    const [first, last] = bytesOf(view, offsetOf(view, index));
+/** What the elements of a walk touch: lines, pages, and misses of a cache that drops the line used longest ago. */
+class Touched {
+  constructor(view, walk, cacheBytes) {
+    this.view = view;
+    this.walk = walk;
+    this.room = Math.max(1, Math.floor(cacheBytes / LINE_BYTES));
+    this.clear();
+  }
+
+  clear() {
+    this.steps = 0;
+    this.lines = new Set();
+    this.pages = new Set();
+    this.cached = new Map();
+    this.misses = 0;
+  }
+
+  /** The counts after so many steps. Steps forward cost what is new; one back begins anew. */
+  upTo(steps) {
+    if (steps < this.steps) this.clear();
+    for (; this.steps < steps; ++this.steps) this.add(this.walk[this.steps]);
+    return [this.steps, this.lines.size, this.pages.size, this.misses];
+  }
+
+  add(index) {
+    const [first, last] = bytesOf(this.view, offsetOf(this.view, index));
     for (let line = Math.floor(first / LINE_BYTES); line <= Math.floor(last / LINE_BYTES); ++line) {
-      lines.add(line);
-      pages.add(Math.floor((line * LINE_BYTES) / PAGE_BYTES));
-      if (cached.has(line)) cached.delete(line);
-      else ++misses;
-      cached.set(line, true);
-      if (cached.size > room) cached.delete(cached.keys().next().value);
+      this.lines.add(line);
+      this.pages.add(Math.floor((line * LINE_BYTES) / PAGE_BYTES));
+      if (this.cached.has(line)) this.cached.delete(line);
+      else ++this.misses;
+      this.cached.set(line, true);
+      if (this.cached.size > this.room) this.cached.delete(this.cached.keys().next().value);
     }
   }
-  return { lines: lines.size, pages: pages.size, misses };
 }
 
 class Walk {
@@ -120,7 +137,9 @@ class Walk {
     this.speed.addEventListener("change", () => this.timer && this.start());
     this.cache.addEventListener("change", () => {
       state.cache = Math.min(1 << 20, Math.max(1, Math.floor(Number(this.cache.value)) || 1));
+      this.cache.value = `${state.cache}`;
       writeHash(true);
+      this.count();
       this.show();
     });
   }
@@ -169,7 +188,7 @@ class Walk {
     const order = text === view.letters ? "" : text;
     if (!isOrder(view, order)) {
       const plan = planOrder ? "memory, or plan" : "or memory";
-      this.problem.textContent = `The loops are each of the letters ${view.letters} once, ${plan}.`;
+      this.problem.textContent = `The loops are letters of ${view.letters}, each at most once, ${plan}; a dim without a loop stays at 0.`;
       return;
     }
     this.pause();
@@ -197,7 +216,17 @@ class Walk {
     this.cacheLabel.hidden = this.ofNest.hidden = this.plan !== null;
     if (this.reorder) this.reorder.root.hidden = this.reorder.now.hidden = !this.plan;
     this.cache.value = `${state.cache}`;
+    this.count();
     this.show();
+  }
+
+  /** What the whole walk touches, and the counters of what it has touched so far. */
+  count() {
+    const views = this.plan ? [] : sharedIndex ? scene.views : [this.view];
+    this.touched = views.map((view) => {
+      const counter = () => new Touched(view, this.indices, state.cache * 1024);
+      return { view, soFar: counter(), all: counter().upTo(this.indices.length) };
+    });
   }
 
   start() {
@@ -265,14 +294,13 @@ class Walk {
   showCounts() {
     const total = this.indices.length;
     const steps = state.step === null ? 0 : state.step + 1;
+    const cut = total === MOST_STEPS ? `the first ${total}` : "in all";
     const head = ["", "elements", "lines", "pages", "cache misses"].map((text) => make("th", { scope: "col", text }));
     const rows = [make("tr", {}, ...head)];
-    const views = sharedIndex ? scene.views : [this.view];
-    for (const view of views) {
-      const name = views.length > 1 ? `${view.name}: ` : "";
-      for (const [words, count] of [["so far", steps], [total < elementsOf(view) ? `the first ${total}` : "in all", total]]) {
-        const { lines, pages, misses } = touched(view, this.indices, count, state.cache * 1024);
-        const cells = [count, lines, pages, misses].map((n) => make("td", { text: `${n}` }));
+    for (const { view, soFar, all } of this.touched) {
+      const name = this.touched.length > 1 ? `${view.name}: ` : "";
+      for (const [words, counts] of [["so far", soFar.upTo(steps)], [cut, all]]) {
+        const cells = counts.map((n) => make("td", { text: `${n}` }));
         rows.push(make("tr", {}, make("th", { scope: "row", text: name + words }), ...cells));
       }
     }
