@@ -159,7 +159,11 @@ def walking(page):
     page.button("Pause").click()
     assert int(page.browser.execute_script("return state.step")) > 24, "play goes on"
     field.send_keys(Keys.CONTROL + "a")
-    field.send_keys("nch" + Keys.ENTER)
+    field.send_keys("wh" + Keys.ENTER)
+    row = page.browser.find_elements(By.CSS_SELECTOR, ".counts tr")[2]
+    equal([cell.text for cell in row.find_elements(By.TAG_NAME, "td")[:2]], ["80", "10"], "one plane: elements, lines")
+    field.send_keys(Keys.CONTROL + "a")
+    field.send_keys("nchn" + Keys.ENTER)
     assert "letters of nchw, each at most once" in page.browser.find_element(By.CSS_SELECTOR, ".walk .problem").text
 
 

@@ -47,7 +47,7 @@ function walkOf(view, loops) {
 }
 
 /** What the elements of a walk touch: lines, pages, and misses of a cache that drops the line used longest ago. */
-class Touched {
+class WalkCounts {
   constructor(view, walk, cacheBytes) {
     this.view = view;
     this.walk = walk;
@@ -224,7 +224,7 @@ class Walk {
   count() {
     const views = this.plan ? [] : sharedIndex ? scene.views : [this.view];
     this.touched = views.map((view) => {
-      const counter = () => new Touched(view, this.indices, state.cache * 1024);
+      const counter = () => new WalkCounts(view, this.indices, state.cache * 1024);
       return { view, soFar: counter(), all: counter().upTo(this.indices.length) };
     });
   }
