@@ -151,14 +151,15 @@ Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_opt
                                          .descriptor = writer.descriptor()};
   std::optional<redistribute::TaskPlan> tasks;
   if (input_options.max_memory > 0) tasks = tasks_for(input_options, source, destination);
+  if (tasks && tasks->whole()) tasks.reset();  // all of it fits
   const SlabGrid grid = cpu::slab_grid(source, destination);
   const int64_t parts = tasks ? tasks->tasks() : grid.count();
   if (!options.tune.empty() && (tasks || input.swap_item_bytes > 1))
-    usage_error(
-        fmt::format("--tune: {}, and no plan is timed for that; leave --tune{} out",
-                    tasks ? "the tensor is converted in parts" : "the bytes of the input's elements are turned round",
-                    tasks ? " or --max-memory" : ""),
-        "--tune");
+    usage_error(fmt::format("--tune: {}, and no plan is timed for that; leave --tune{} out",
+                            tasks ? fmt::format("the tensor is converted in {} parts", parts)
+                                  : "the bytes of the input's elements are turned round",
+                            tasks ? " or --max-memory" : ""),
+                "--tune");
   Progress progress("converting");
   const auto go_on = [&](int64_t done, int64_t total) {
     progress.update(static_cast<double>(done), static_cast<double>(total));

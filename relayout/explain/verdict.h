@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::explaining {
 
 enum class Verdict : uint8_t {

@@ -82,6 +82,8 @@ int64_t TaskPlan::tasks() const {
   return out;
 }
 
+bool TaskPlan::whole() const { return tasks() <= 1 && passes[0].piece == passes[0].step; }
+
 std::string TaskPlan::explain() const {
   std::string out = joined(stores[0].dims()) + " in " + std::to_string(passes.size()) +
                     (passes.size() == 1 ? " pass, " : " passes, ") + std::to_string(tasks()) +

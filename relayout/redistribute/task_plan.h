@@ -54,6 +54,8 @@ struct TaskPlan {
   /// No plan moves fewer bytes: all are read once and written once.
   double least_bytes() const { return stores[0].bytes() + stores[1].bytes(); }
   int64_t tasks() const;
+  /// Whether all is one task that reads its box at once: an ordinary reorder.
+  bool whole() const;
   /// Some lines for people: passes, tasks, bytes beside the least, memory, predicted time.
   std::string explain() const;
 };

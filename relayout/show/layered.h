@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::show {
 
 struct LayeredNode {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "relayout/cxx20.h"
+
 namespace relayout::show {
 
 struct TablePage {

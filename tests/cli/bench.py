@@ -1,5 +1,6 @@
 """bench and --tune."""
 import json
+import re
 import math
 import signal
 
@@ -116,7 +117,7 @@ def tuning(command):
         expect(content("z.npy"), content("y.npy"), "convert %s" % (extra,))
     parts = command.run("convert", "--tune", "--max-memory", "1M", "x.npy", "z.npy", "--from", "ab", "--to", "ba", "-f")
     expect(parts.returncode, 2, "a plan for parts is timed")
-    assert "in 32 parts, and no plan is timed" in parts.stderr, parts.stderr
+    assert re.search("in [0-9]+ parts, and no plan is timed", parts.stderr), parts.stderr
 
     before = content("x.npy")
     result = command.run(*pair, "--tune=x.npy")

@@ -126,7 +126,7 @@ def parts(command):
     command.ok("compare", "48.npy", "x.npy", "--from-a", "aBcd48b", "--from-b", "abcd", "--dims", comma(dims),
                "--max-memory", "3M")
     # If whole blocks of both sides exceed the limit, the error names a limit that is enough.
-    args = ("convert", "x.npy", "large.npy", "--to", "aBcd512b", "-f", "--max-memory")
+    args = ("convert", "x.npy", "large.npy", "--to", "ABCD3a1000b37c29d", "-f", "--max-memory")
     result = command.run(*args, "1M")
     expect(result.returncode, 2, result.stderr)
     enough = re.search("; ([0-9]+M) is enough$", result.stderr.strip())

@@ -68,8 +68,10 @@ def left_out(command):
     if planned.skipped:
         return planned.skipped
     for args in (("--no-winograd",), ("--policy", "any"), ("--policy", "openvino")):
-        text = command.ok("plan", MODEL, "--threads", "1", *args, "--json")
-        assert "wino" not in text, args
+        plan = json.loads(command.ok("plan", MODEL, "--threads", "1", *args, "--json"))
+        if "--policy" in args:  # plans of the other policies stand beside it
+            del plan["policies"]
+        assert "wino" not in json.dumps(plan), args
     result = planned.run("--plan", "plan.json", "--no-winograd")
     expect(result.returncode, 2, "a plan that is made already: " + result.stderr)
     args = ("any", "convolution", "--src", "1,64,14,14", "--weights", "64,64,3,3", "--attr", "pads=1",
