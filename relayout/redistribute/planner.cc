@@ -14,9 +14,11 @@
 namespace relayout::redistribute {
 namespace {
 
-/// A task reads its box in pieces that take one of these shares of the bound. What it writes takes the rest.
+/// A task reads its box in pieces that take at most one of these shares of the bound, whichever makes it faster, and
+/// what it writes takes the rest: a small share leaves room for long ranges of what is written, and a large one is
+/// needed where the least piece is large, a whole chunk or the pages around a range.
 constexpr double kPieceShares[] = {0.125, 0.5};
-/// Factors by which a step changes an extent.
+/// Factors by which a step changes an extent: coarse ones get there in few steps, fine ones use the bound up.
 constexpr double kFactors[] = {2, 1.25, 1.0625};
 
 /// The boxes of a pass: their extents are multiples of `unit`.
@@ -47,10 +49,16 @@ PassSpace space_of(const Store& src, const Store& dst, const TaskPlanOptions& op
   return out;
 }
 
-/// The least number from `from` on that divides `whole`, which is not less.
+/// The least number from `from` on that divides `whole`, which is not less. Cost: at most the root of `whole` in steps,
+/// as of two divisors whose product is `whole` one is not above its root.
 int64_t divisor_from(int64_t whole, int64_t from) {
-  while (whole % from != 0) ++from;
-  return from;
+  for (; from <= whole / from; ++from) {
+    if (whole % from == 0) return from;
+  }
+  for (int64_t other = whole / from; other > 1; --other) {
+    if (whole % other == 0) return whole / other;
+  }
+  return whole;
 }
 
 /// An extent near to `wanted` that a box may have in dim d.
@@ -74,7 +82,9 @@ double memory_of_piece(const PassSpace& space, const Dims& piece) {
 
 /// The box in pieces that take no more than `room` bytes: halves of the dim that costs the fewest further ranges.
 Dims piece_of(const PassSpace& space, const Dims& box, double room) {
-  const Dims unit = space.src.in_chunks() ? space.src.unit() : space.unit;
+  // Between two files a piece is a view of both, whose blocks it must not cut; a chunk is put together in memory.
+  const bool files = !space.src.in_chunks() && !space.dst.in_chunks();
+  const Dims unit = files ? space.unit : space.src.unit();
   Dims out = box;
   while (memory_of_piece(space, out) > room) {
     int best = -1;

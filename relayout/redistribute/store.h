@@ -38,8 +38,8 @@ inline constexpr Speed kWriteSpeed{32e-6, 1e9};
 class Store {
  public:
   /// A file in which elements lie as the layout says. `granule`: the bytes of memory that a range takes beside its own,
-  /// a page where it is written through a mapping. Of a swizzled one, which moves
-  /// elements by little, as it says under the exclusive or.
+  /// a page where it is written through a mapping. A swizzled layout counts as the plain one under its exclusive or,
+  /// which moves elements by a few lines only.
   static Store file(const TensorDesc& desc, int64_t granule = 0);
   /// An array in chunks of these extents; those at the end of a dim may be cut. Errors: invalid_argument (another
   /// number of extents than dims, an extent below 1).

@@ -173,6 +173,15 @@ TEST(TaskPlan, IntermediateFileWhereRangesWouldBeShort) {
   EXPECT_LE(plan.bytes_read() + plan.bytes_written(), 2.2 * plan.least_bytes());
 }
 
+TEST(TaskPlan, ChunksOfAPrimeNumberOfIndices) {
+  // Blocks of the intermediate file divide the chunks, and a prime has no divisor to find.
+  const int64_t prime = 1'000'000'007;
+  const Store rows = Store::file({Layout::contiguous({prime, 64}), DType::u8}),
+              columns = Store::chunked({prime, 64}, DType::u8, {prime, 1});
+  const TaskPlan plan = make_task_plan(rows, columns, {.max_memory = 4e9, .chunked_intermediate = true});
+  EXPECT_EQ(plan_errors(plan, tasks_of(plan)), std::vector<std::string>{});
+}
+
 TEST(TaskPlan, EmptyTensorHasNoTasks) {
   const Store empty = Store::file({Layout::contiguous({3, 0, 2}), DType::f32});
   const TaskPlan plan = make_task_plan(empty, empty, {.max_memory = 1 << 20});

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._errors import FileError, InvalidArgumentError, UnsupportedError
 from ._boxes import Box, Dims, cut, grouped, slices
-from ._places import Place, check_unchanged, missing, movable, naming, split_name
+from ._places import OneFile, Place, check_unchanged, missing, movable, naming, split_name
 
 
 def package() -> Any:
@@ -81,7 +81,7 @@ class _Opened:
 
 
 @dataclasses.dataclass(frozen=True)
-class Hdf5Place(Place):
+class Hdf5Place(OneFile):
     file: str = ""
     dataset: str = ""
     #: Of a new file: what h5py's create_dataset() is told, and where the file is until it is whole.
@@ -104,19 +104,6 @@ class Hdf5Place(Place):
     def create(self, resumed: bool) -> None:
         with naming(self, "the file", "write"), package().File(self.file, "w") as file:
             file.create_dataset(self.dataset, shape=self.shape, dtype=self.dtype, **(self.options or {}))
-
-    def publish(self) -> None:
-        self.free()
-        os.rename(self.file, self.final)
-
-    def free(self) -> None:
-        if os.path.lexists(self.final):
-            from ._places import exists
-            raise exists(self.final)
-
-    def remove(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.file)
 
 
 def source(x: Any, since: int, complete: bool) -> Hdf5Place:

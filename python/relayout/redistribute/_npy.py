@@ -11,7 +11,7 @@ import numpy as np
 from .. import _native
 from .._errors import FileError, InvalidArgumentError
 from ._boxes import Box, Dims, cut, slices, text
-from ._places import Place, check_unchanged, exists, movable, naming
+from ._places import OneFile, Place, check_unchanged, movable, naming
 
 
 def is_path(path: str) -> bool:
@@ -34,7 +34,7 @@ class _Opened:
 
 
 @dataclasses.dataclass(frozen=True)
-class NpyPlace(Place):
+class NpyPlace(OneFile):
     file: str = ""
     fortran: bool = False
     final: str = ""
@@ -65,18 +65,6 @@ class NpyPlace(Place):
                 os.posix_fallocate(descriptor, 0, max(1, os.path.getsize(self.file)))
             finally:
                 os.close(descriptor)
-
-    def publish(self) -> None:
-        self.free()
-        os.rename(self.file, self.final)
-
-    def free(self) -> None:
-        if os.path.lexists(self.final):
-            raise exists(self.final)
-
-    def remove(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.file)
 
 
 def source(path: str, since: int) -> NpyPlace:

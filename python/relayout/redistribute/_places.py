@@ -121,6 +121,24 @@ class Place:
         raise NotImplementedError
 
 
+class OneFile(Place):
+    """A place that is one file: a new one has the name `file` until it is whole, and `final` from then on."""
+    file: str
+    final: str
+
+    def publish(self) -> None:
+        self.free()
+        os.rename(self.file, self.final)
+
+    def free(self) -> None:
+        if os.path.lexists(self.final):
+            raise exists(self.final)
+
+    def remove(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.file)
+
+
 def exists(name: str) -> Error:
     import errno
     return of_code("io", f"create {name!r}: there is something already", "dst", name, number=errno.EEXIST)
