@@ -64,3 +64,16 @@ class Command:
 
     def remove(self):
         shutil.rmtree(self.folder)
+
+
+def run_parts(command, kind, parts):
+    """Calls each part with one page of the kind, in a browser that is closed behind them, whatever happens."""
+    browser = start()
+    try:
+        page = kind(browser, command)
+        for part in parts:
+            part(page)
+            print(f"ok {part.__name__}")
+    finally:
+        browser.quit()
+        command.remove()

@@ -13,7 +13,7 @@ import struct
 import sys
 from pathlib import Path
 
-from browser import ActionChains, By, Command, Keys, start
+from browser import ActionChains, By, Command, Keys, run_parts
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)<_script>.npy"
@@ -267,16 +267,8 @@ def quiet(page):
 
 def main():
     command = Command(sys.argv[1])
-    browser = start()
-    try:
-        page = Page(browser, command)
-        for part in (pointing, other_memories, address, keys, walking, misses, comparing, explaining, hostile, fits,
-                     accessible, quiet):
-            part(page)
-            print(f"ok {part.__name__}")
-    finally:
-        browser.quit()
-        command.remove()
+    run_parts(command, Page, (pointing, other_memories, address, keys, walking, misses, comparing, explaining,
+                              hostile, fits, accessible, quiet))
 
 
 if __name__ == "__main__":

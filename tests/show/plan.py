@@ -8,7 +8,7 @@ serious. Exit status 77 where there is no browser.
 """
 import sys
 
-from browser import ActionChains, By, Command, Keys, start
+from browser import ActionChains, By, Command, Keys, run_parts
 from made_plan import HOSTILE, Made
 from page import ROOT, Page, equal, quiet
 
@@ -312,16 +312,8 @@ def accessible(page):
 
 def main():
     command = Command(sys.argv[1])
-    browser = start()
-    try:
-        page = PlanPage(browser, command)
-        for part in (geometry, everything_is_there, few_shapes, reorders, policies, searching, moving, lists, hostile,
-                     fits, accessible, quiet):
-            part(page)
-            print(f"ok {part.__name__}")
-    finally:
-        browser.quit()
-        command.remove()
+    run_parts(command, PlanPage, (geometry, everything_is_there, few_shapes, reorders, policies, searching, moving,
+                                  lists, hostile, fits, accessible, quiet))
 
 
 if __name__ == "__main__":

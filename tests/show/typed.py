@@ -12,7 +12,7 @@ import random
 import subprocess
 import sys
 
-from browser import By, Command, Keys, skip, start
+from browser import By, Command, Keys, run_parts, skip
 from page import Page, accessible_page, equal, quiet
 
 LINE = ("onednn_verbose,exec,cpu,reorder,jit:uni,undef,src_f32::blocked:abcd:f0 dst_f32:p:blocked:aBcd16b:f0,,,"
@@ -280,15 +280,8 @@ def main():
     if 'id="core"' not in page.read_text(encoding="utf-8"):
         command.remove()
         skip("pages have no fields in this build (Debian: emscripten)")
-    browser = start()
-    try:
-        page = Typing(browser, command)
-        for part in (retyping, comparing, address, choosing, opening, hostile, as_the_command, accessible, quiet):
-            part(page)
-            print(f"ok {part.__name__}")
-    finally:
-        browser.quit()
-        command.remove()
+    run_parts(command, Typing, (retyping, comparing, address, choosing, opening, hostile, as_the_command, accessible,
+                                quiet))
 
 
 if __name__ == "__main__":
