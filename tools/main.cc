@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "tools/common.h"
-#include "tools/interrupt.h"
+#include "tools/command/common.h"
+#include "tools/command/interrupt.h"
 
 namespace relayout::tools {
 namespace {

@@ -1,8 +1,8 @@
 // The verbs that plan and run models, in a build without the planner (RELAYOUT_PLANNER=OFF), as that of `pip install`:
 // each says how to get it.
-#include "tools/check_saved_plan.h"
-#include "tools/known_values.h"
-#include "tools/show_plan.h"
+#include "tools/checking/check_saved_plan.h"
+#include "tools/command/known_values.h"
+#include "tools/showing/show_plan.h"
 
 namespace relayout::tools {
 namespace {

@@ -1,6 +1,6 @@
 // The checker accepts the solver's certificates, on random problems of every shape. Both build the tables
 // independently, so these must agree.
-#include "tools/check_proof.h"
+#include "tools/checking/check_proof.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "relayout/solve/assign.h"
-#include "tools/check_proof.h"
+#include "tools/checking/check_proof.h"
 
 namespace relayout::tools::proof {
 

@@ -1,5 +1,5 @@
 // Signal handlers of the command must not write where the stack pointer points.
-#include "tools/interrupt.h"
+#include "tools/command/interrupt.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 // What the progress of long work says of its bytes.
-#include "tools/progress.h"
+#include "tools/command/progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests of run --check: which differences from the reference are errors, and which are explained by rounding.
-#include "tools/run_check.h"
+#include "tools/checking/run_check.h"
 
 #include <gtest/gtest.h>
 
