@@ -12,9 +12,12 @@
 
 #include <vector>
 
-#include "relayout/redistribute/placement.h"
+#include "relayout/core/placement.h"
 
 namespace relayout::redistribute {
+
+using relayout::DimPlaces;
+using relayout::Placement;
 
 /// Indices `start`, start + step, ... of a dim, each the first of `length` that follow each other, `count` times.
 struct Segment {

@@ -1,11 +1,11 @@
 // Mixed radices of blocks and places.
-#include "relayout/redistribute/placement.h"
+#include "relayout/core/placement.h"
 
 #include <algorithm>
 
 #include "relayout/core/error.h"
 
-namespace relayout::redistribute {
+namespace relayout {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what, const std::string& field) {
@@ -30,6 +30,29 @@ Digits missing(std::vector<Digit> used, int64_t places) {
     refuse("the digits have " + std::to_string(reached) + " places, which do not divide " + std::to_string(places),
            "places");
   if (places > reached) out.push_back({places / reached, reached});
+  return out;
+}
+
+/// Refuses digits of a dim, and blocks over them, that do not fit 64 bits.
+void check_fits(const DimPlaces& dim, const std::string& named) {
+  std::optional<int64_t> round = dim.block;
+  for (const Digit& digit : dim.places) {
+    if (round) round = checked_mul(*round, digit.extent);
+    if (!round || !checked_mul(digit.extent, digit.stride))
+      throw Error(ErrorCode::overflow, "placement: the places of " + named + " overflow 63 bits", "places");
+  }
+}
+
+/// The digits without those of one place, and neighbours that are one digit as one, so that equal functions are equal.
+Digits canonical(const Digits& digits) {
+  Digits out;
+  for (const Digit& digit : digits) {
+    if (digit.extent == 1) continue;
+    if (!out.empty() && out.back().stride * out.back().extent == digit.stride)
+      out.back().extent *= digit.extent;
+    else
+      out.push_back(digit);
+  }
   return out;
 }
 
@@ -59,6 +82,8 @@ Placement Placement::of(const Dims& dims, int64_t places, const std::vector<DimP
       if (digit.extent < 1 || digit.stride < 1) refuse(named + " goes over no places", "places");
       used.push_back(digit);
     }
+    check_fits(dim, named);
+    dim.places = canonical(dim.places);
     if (dim.first < 0 || dim.first >= dim.count())
       refuse(named + " begins at coordinate " + std::to_string(dim.first) + " of " + std::to_string(dim.count()),
              "first");
@@ -166,4 +191,4 @@ Dims Placement::global_index(int64_t place, const Dims& local) const {
   return out;
 }
 
-}  // namespace relayout::redistribute
+}  // namespace relayout

@@ -8,7 +8,7 @@
 //
 // and a dim in one block a rank has no outermost digit of memory. What systems call shardings are spellings of this:
 // PartitionSpec of JAX, placements of PyTorch's DTensor, the block-cyclic descriptors of ScaLAPACK, the chunk grids of
-// zarr (interop/placements.h). Axes of a mesh that no dim goes over hold copies.
+// zarr (interop/placements/placement_text.h). Axes of a mesh that no dim goes over hold copies.
 //
 //     const Placement p = Placement::of({100, 30}, 4, {{8, {{4, 1}}}, {30, {}}});
 //     p.place({77, 3});          // 1
@@ -21,7 +21,7 @@
 
 #include "relayout/core/layout.h"
 
-namespace relayout::redistribute {
+namespace relayout {
 
 /// How the indices of one dim go over places: in blocks of `block` indices, which go round over the digits of places.
 struct DimPlaces {
@@ -74,4 +74,4 @@ class Placement {
   Digits copies_;
 };
 
-}  // namespace relayout::redistribute
+}  // namespace relayout
