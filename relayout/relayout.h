@@ -108,6 +108,7 @@
 #include "relayout/interop/onednn.h"
 #include "relayout/interop/onednn_verbose.h"
 #include "relayout/interop/onednn_views.h"
+#include "relayout/interop/placements/placement_text.h"
 #include "relayout/interop/pytorch.h"
 #include "relayout/interop/scales.h"
 #include "relayout/interop/spelling.h"

@@ -8,7 +8,7 @@
 namespace relayout {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what, const std::string& field) {
+[[noreturn]] void refuse_placement(const std::string& what, const std::string& field) {
   throw Error(ErrorCode::invalid_argument, "placement: " + what, field);
 }
 
@@ -20,15 +20,16 @@ Digits missing(std::vector<Digit> used, int64_t places) {
   for (const Digit& digit : used) {
     if (digit.extent == 1) continue;
     if (digit.stride < reached || digit.stride % reached != 0)
-      refuse("the step " + std::to_string(digit.stride) + " of " + std::to_string(digit.extent) +
-                 " places does not follow the " + std::to_string(reached) + " places of the digits below it",
-             "places");
+      refuse_placement("the step " + std::to_string(digit.stride) + " of " + std::to_string(digit.extent) +
+                           " places does not follow the " + std::to_string(reached) + " places of the digits below it",
+                       "places");
     if (digit.stride > reached) out.push_back({digit.stride / reached, reached});
     reached = digit.stride * digit.extent;
   }
   if (places % reached != 0)
-    refuse("the digits have " + std::to_string(reached) + " places, which do not divide " + std::to_string(places),
-           "places");
+    refuse_placement(
+        "the digits have " + std::to_string(reached) + " places, which do not divide " + std::to_string(places),
+        "places");
   if (places > reached) out.push_back({places / reached, reached});
   return out;
 }
@@ -66,9 +67,9 @@ int64_t DimPlaces::count() const {
 
 Placement Placement::of(const Dims& dims, int64_t places, const std::vector<DimPlaces>& of_dims) {
   if (std::ssize(of_dims) != dims.size())
-    refuse(std::to_string(of_dims.size()) + " dims are placed, and the tensor has " + std::to_string(dims.size()),
-           "dims");
-  if (places < 1) refuse(std::to_string(places) + " places", "places");
+    refuse_placement(
+        std::to_string(of_dims.size()) + " dims are placed, and the tensor has " + std::to_string(dims.size()), "dims");
+  if (places < 1) refuse_placement(std::to_string(places) + " places", "places");
   Placement out;
   out.dims_ = dims;
   out.places_ = places;
@@ -77,16 +78,16 @@ Placement Placement::of(const Dims& dims, int64_t places, const std::vector<DimP
   for (int d = 0; d < dims.size(); ++d) {
     DimPlaces& dim = out.of_dims_[static_cast<std::size_t>(d)];
     const std::string named = "dim " + std::to_string(d);
-    if (dim.block < 1) refuse(named + " has blocks of " + std::to_string(dim.block) + " indices", "block");
+    if (dim.block < 1) refuse_placement(named + " has blocks of " + std::to_string(dim.block) + " indices", "block");
     for (const Digit& digit : dim.places) {
-      if (digit.extent < 1 || digit.stride < 1) refuse(named + " goes over no places", "places");
+      if (digit.extent < 1 || digit.stride < 1) refuse_placement(named + " goes over no places", "places");
       used.push_back(digit);
     }
     check_fits(dim, named);
     dim.places = canonical(dim.places);
     if (dim.first < 0 || dim.first >= dim.count())
-      refuse(named + " begins at coordinate " + std::to_string(dim.first) + " of " + std::to_string(dim.count()),
-             "first");
+      refuse_placement(
+          named + " begins at coordinate " + std::to_string(dim.first) + " of " + std::to_string(dim.count()), "first");
     if (dim.count() == 1) dim.block = std::max<int64_t>(1, dims[d]);
   }
   out.copies_ = missing(std::move(used), places);
@@ -95,12 +96,13 @@ Placement Placement::of(const Dims& dims, int64_t places, const std::vector<DimP
 
 Placement Placement::chunks(const Dims& dims, const Dims& chunk) {
   if (chunk.size() != dims.size())
-    refuse("chunks of " + std::to_string(chunk.size()) + " dims, and the tensor has " + std::to_string(dims.size()),
-           "chunk");
+    refuse_placement(
+        "chunks of " + std::to_string(chunk.size()) + " dims, and the tensor has " + std::to_string(dims.size()),
+        "chunk");
   std::vector<DimPlaces> of_dims(static_cast<std::size_t>(dims.size()));
   int64_t places = 1;
   for (int d = dims.size(); d-- > 0;) {
-    if (chunk[d] < 1) refuse("chunks of " + std::to_string(chunk[d]) + " indices", "chunk");
+    if (chunk[d] < 1) refuse_placement("chunks of " + std::to_string(chunk[d]) + " indices", "chunk");
     const int64_t count = std::max<int64_t>(1, ceil_div(dims[d], chunk[d]));
     of_dims[static_cast<std::size_t>(d)] = {chunk[d], Digits{{count, places}}};
     const std::optional<int64_t> all = checked_mul(places, count);
