@@ -124,6 +124,7 @@
 #include "relayout/opencl/ways.h"
 #include "relayout/opencl/winograd.h"
 #include "relayout/redistribute/check.h"
+#include "relayout/redistribute/compare.h"
 #include "relayout/redistribute/exchange.h"
 #include "relayout/redistribute/files/run_tasks.h"
 #include "relayout/redistribute/store.h"
