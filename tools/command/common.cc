@@ -16,6 +16,7 @@
 #include "relayout/core/letters.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/interop/directml.h"
+#include "relayout/interop/placements/placement_text.h"
 
 namespace relayout::tools {
 
@@ -105,6 +106,11 @@ std::string printable(std::string_view text) {
 }
 
 Format layout_argument(const std::string& text) {
+  if (PlacementText::is(text))
+    usage_error(escaped(text) +
+                    " is a placement over ranks or chunks; describe, diff and offset take one, and a layout "
+                    "is wanted here, such as nchw",
+                "layout", escaped(text));
   return from_command_line([&] {
     try {
       return Format::parse(text);

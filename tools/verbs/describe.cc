@@ -10,6 +10,7 @@
 #include "tools/input/record_argument.h"
 #include "tools/input/tabled.h"
 #include "tools/input/tensor_text_argument.h"
+#include "tools/placing/placement_argument.h"
 #include "tools/showing/describe_as.h"
 
 namespace relayout::tools {
@@ -343,6 +344,10 @@ std::string description_text(const Description& about, const TabledLayout& table
 }
 
 int run_describe(DescribeOptions options, bool json) {
+  if (PlacementText::is(options.layout)) {
+    const std::string flag = options.tables.empty() ? "" : "--table";
+    return describe_placement({options.layout, options.dims, options.dtype, options.names, options.as, flag}, json);
+  }
   read_tensor_text(options.layout, options.dims, options.dtype);
   if (is_record(options.layout)) {
     const char* flag = options.dtype            ? "--dtype"
@@ -378,9 +383,13 @@ Verb add_describe(CommandLine& line) {
                "  relayout describe \"nchw.narrow(1,8,8)\" --dims 2,16,5,4\n"
                "  relayout describe \"dml:{1,1,3,5},{15,1,5,1}\"\n"
                "  relayout describe strides:15,1,5,1 --dims 2,3,5,1\n"
-               "  relayout describe \"torch (1,64,5,4) strides (1280,1,256,64)\"");
+               "  relayout describe \"torch (1,64,5,4) strides (1280,1,256,64)\"\n"
+               "  relayout describe \"jax:P('x',None) mesh(x=4,y=2)\" --dims 100,30");
   auto options = std::make_shared<DescribeOptions>();
-  command.add_option("LAYOUT", options->layout, "Layout expression, or a tensor as PyTorch, NumPy or oneDNN print it")
+  command
+      .add_option(
+          "LAYOUT", options->layout,
+          "Layout expression, a tensor as PyTorch, NumPy or oneDNN print it, or a placement over ranks or chunks")
       .required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");

@@ -5,25 +5,26 @@
 #include "relayout/core/decide.h"
 #include "tools/command/common.h"
 #include "tools/input/tensor_text_argument.h"
+#include "tools/placing/placement_argument.h"
 
 namespace relayout::tools {
 namespace {
 
 struct DiffOptions {
   std::string a, b;
-  std::optional<std::string> dims, dims_b;
+  std::optional<std::string> dims, dims_b, dtype;
 };
 
 /// Everything that diff reports.
-struct Comparison {
+struct ComparedLayouts {
   Format format_a, format_b;
   Layout a, b;
   std::optional<Difference> difference;
   MemoryOrder order;
 };
 
-Comparison compare(const DiffOptions& options) {
-  Comparison out{layout_argument(options.a), layout_argument(options.b), {}, {}, {}, {}};
+ComparedLayouts compare(const DiffOptions& options) {
+  ComparedLayouts out{layout_argument(options.a), layout_argument(options.b), {}, {}, {}, {}};
   const std::optional<std::string>& dims_b = options.dims_b ? options.dims_b : options.dims;
   // Dims that one of the layouts fixes are the other's too where none are given.
   const auto fixed = [](const Format& format) { return from_command_line([&] { return format.default_dims(); }); };
@@ -42,7 +43,7 @@ Comparison compare(const DiffOptions& options) {
   return out;
 }
 
-std::string order_text(const Comparison& about) {
+std::string order_text(const ComparedLayouts& about) {
   switch (about.order.answer) {
     case Answer::yes: return "the elements follow each other in memory in the same order";
     case Answer::undecided: return "whether the elements follow each other in the same order is not decided";
@@ -58,7 +59,7 @@ std::string order_text(const Comparison& about) {
 }
 
 /// What is different about the padding of two layouts whose elements have the same offsets.
-std::string padding_text(const Comparison& about) {
+std::string padding_text(const ComparedLayouts& about) {
   const Dims padded_a = about.a.padded_dims(), padded_b = about.b.padded_dims();
   if (padded_a != padded_b) {
     return fmt::format("differs: capacities are {} in {} and {} in {}", dims_text(padded_a), about.format_a.text(),
@@ -75,7 +76,7 @@ std::string padding_text(const Comparison& about) {
                      about.format_a.text(), at->offset_b, about.format_b.text());
 }
 
-std::string comparison_text(const Comparison& about) {
+std::string comparison_text(const ComparedLayouts& about) {
   const int64_t elements = about.a.elements();
   if (!about.difference) {
     std::string out = fmt::format("the same: each of {} has the same offset in both\n", counted(elements, "element"));
@@ -90,7 +91,7 @@ std::string comparison_text(const Comparison& about) {
   return out + labelled("order", order_text(about));
 }
 
-Json comparison_json(const Comparison& about) {
+Json comparison_json(const ComparedLayouts& about) {
   static constexpr std::string_view kAnswers[] = {"no", "yes", "undecided"};
   Json out;
   out["same"] = !about.difference;
@@ -122,8 +123,13 @@ DiffOptions with_expressions(DiffOptions options) {
 }
 
 int run_diff(const DiffOptions& given, bool json) {
+  if (PlacementText::is(given.a) || PlacementText::is(given.b)) {
+    if (given.dims_b) usage_error("--dims-b is for layouts: placements have no views", "--dims-b");
+    return diff_placements(given.a, given.b, given.dims, given.dtype, json);
+  }
+  if (given.dtype) usage_error("--dtype is for placements, of which it says how many bytes travel", "--dtype");
   const DiffOptions options = with_expressions(given);
-  const Comparison about = compare(options);
+  const ComparedLayouts about = compare(options);
   write_stdout(json ? json_text(comparison_json(about)) : comparison_text(about));
   return about.difference ? kDiffers : kOk;
 }
@@ -131,16 +137,22 @@ int run_diff(const DiffOptions& given, bool json) {
 }  // namespace
 
 Verb add_diff(CommandLine& line) {
-  auto [command, json] = add_verb(line, "diff", "Say whether two layouts are the same function, or where they differ",
-                                  "  relayout diff nchw nhwc --dims 2,16,5,4\n"
-                                  "  relayout diff tvm:NCHW16c nChw16c --dims 2,17,5,4\n"
-                                  "  relayout diff \"cute:(4,8):(8,1)\" ab");
+  auto [command, json] =
+      add_verb(line, "diff", "Say whether two layouts or placements are the same function, or where they differ",
+               "  relayout diff nchw nhwc --dims 2,16,5,4\n"
+               "  relayout diff tvm:NCHW16c nChw16c --dims 2,17,5,4\n"
+               "  relayout diff \"cute:(4,8):(8,1)\" ab\n"
+               "  relayout diff \"jax:P('x') mesh(x=4)\" zarr:chunks=(25,30) --dims 100,30");
   auto options = std::make_shared<DiffOptions>();
-  command.add_option("A", options->a, "Layout expression, or a tensor as PyTorch, NumPy or oneDNN print it").required();
+  command
+      .add_option("A", options->a, "Layout expression, a tensor as PyTorch, NumPy or oneDNN print it, or a placement")
+      .required();
   command.add_option("B", options->b, "Layout expression of the same tensor").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views; needed unless one of the layouts fixes them");
   command.add_option("--dims-b", options->dims_b, "Those of B before its views, where they are others");
+  command.add_option("--dtype", options->dtype,
+                     "Element type, for the bytes that travel between placements; f32 unless given");
   return {command, [options, json = json] { return run_diff(*options, *json); }, json};
 }
 

@@ -4,6 +4,7 @@
 #include "tools/command/common.h"
 #include "tools/input/tabled.h"
 #include "tools/input/tensor_text_argument.h"
+#include "tools/placing/placement_argument.h"
 
 namespace relayout::tools {
 namespace {
@@ -16,6 +17,10 @@ struct OffsetOptions {
 };
 
 int run_offset(OffsetOptions options, bool json) {
+  if (PlacementText::is(options.layout)) {
+    if (options.texel || !options.tables.empty()) usage_error("--texel and --table are for layouts", "arguments");
+    return offset_in_placement(options.layout, options.dims, options.indices, json);
+  }
   read_tensor_text(options.layout, options.dims);
   const Format format = layout_argument(options.layout);
   const Dims dims = dims_for(format, options.dims);
@@ -57,14 +62,17 @@ int run_offset(OffsetOptions options, bool json) {
 }  // namespace
 
 Verb add_offset(CommandLine& line) {
-  auto [command, json] = add_verb(line, "offset", "Print the element offset of each index",
-                                  "  relayout offset nChw8c --dims 2,17,5,4 --index 0,16,2,3        prints 408\n"
-                                  "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0\n"
-                                  "  relayout offset mace:in_out_channel --dims 2,6,5,3 --index 1,5,4,2 --texel\n"
-                                  "  relayout offset ab --dims 64,2 --table a=pages.npy,block=16 --index 20,1\n"
-                                  "Through a table an index may stand nowhere (entry -1): none.");
+  auto [command, json] =
+      add_verb(line, "offset", "Print the element offset of each index",
+               "  relayout offset nChw8c --dims 2,17,5,4 --index 0,16,2,3        prints 408\n"
+               "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0\n"
+               "  relayout offset mace:in_out_channel --dims 2,6,5,3 --index 1,5,4,2 --texel\n"
+               "  relayout offset ab --dims 64,2 --table a=pages.npy,block=16 --index 20,1\n"
+               "  relayout offset \"jax:P('x',None) mesh(x=4,y=2)\" --dims 100,30 --index 77,3\n"
+               "Through a table an index may stand nowhere (entry -1): none. Of a placement the places\n"
+               "are printed that hold the element, its index there and its offset.");
   auto options = std::make_shared<OffsetOptions>();
-  command.add_option("LAYOUT", options->layout, "Layout expression").required();
+  command.add_option("LAYOUT", options->layout, "Layout expression or placement").required();
   command.add_option("--dims", options->dims,
                      "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
   command
