@@ -22,6 +22,7 @@ Json dims_json(const Tensor& tensor) {
 Json reorder_json(const Reorder& reorder) {
   Json out;
   if (!reorder.name.empty()) out["name"] = reorder.name;
+  out["kind"] = reorder.kind;
   out["src"] = reorder.src.layout;
   out["dst"] = reorder.dst.layout;
   out["dims"] = dims_json(reorder.src);
@@ -63,10 +64,12 @@ std::string to_json(const Report& report) {
   out["predicted"] = report.predicted;
   out["ms"] = report.timed ? Json(report.ms) : Json(nullptr);
   out["reorder_ms"] = report.timed ? Json(report.reorder_ms) : Json(nullptr);
+  out["run_ms"] = report.timed ? Json(report.run_ms) : Json(nullptr);
+  out["run_reorder_ms"] = report.timed ? Json(report.run_reorder_ms) : Json(nullptr);
   out["totals"] = Json::object();
   for (const auto& [verdict, total] : report.totals())
     out["totals"][std::string(name(verdict))] = {
-        {"reorders", total.reorders}, {"ms", total.ms}, {"saves_ms", total.saves_ms}};
+        {"reorders", total.reorders}, {"ms", total.ms}, {"run_ms", total.run_ms}, {"saves_ms", total.saves_ms}};
   out["reorders"] = Json::array();
   for (const Reorder& reorder : report.reorders) out["reorders"].push_back(reorder_json(reorder));
   out["notes"] = report.notes;

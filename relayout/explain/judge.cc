@@ -111,8 +111,9 @@ Found weights_rule(const Case& c) {
                    "The weights of " + reader + " are brought into its layout in " +
                        (c.all.trace.in_order ? "each of " + std::to_string(c.in_runs) + " runs." : "every run."),
                    "Do it once, before the first run, and keep the result in " + c.dst().layout +
-                       " (oneDNN: query weights_desc() and keep that memory; PyTorch: "
-                       "torch.jit.optimize_for_inference, or mkldnn.to_mkldnn of the module)."};
+                       " (oneDNN: query weights_desc() and keep that memory). PyTorch does it in each call; "
+                       "torch.jit.optimize_for_inference keeps them, but goes back to the plain layout, so compare "
+                       "whole times."};
 }
 
 Found round_trip_rule(const Case& c) {
@@ -151,6 +152,17 @@ std::optional<std::size_t> partner(const Case& c, std::size_t reader) {
   return std::nullopt;
 }
 
+/// The reorder behind an event, through operations that work in any layout, that comes back to a layout.
+std::optional<std::size_t> way_back(const Case& c, std::size_t event, const std::string& layout, int depth = 0) {
+  for (const std::size_t reader : c.all.links.readers[event]) {
+    const Event& next = c.event(reader);
+    if (next.reorder && next.writes.front().layout == layout) return reader;
+    if (next.reorder || next.freedom != Freedom::any || depth == 16) continue;
+    if (const auto found = way_back(c, reader, layout, depth + 1)) return found;
+  }
+  return std::nullopt;
+}
+
 Found free_reader_rule(const Case& c) {
   if (!same_type(c) || c.readers().empty() || !c.event().perm.empty()) return {};
   std::size_t first = c.readers().front();
@@ -159,10 +171,14 @@ Found free_reader_rule(const Case& c) {
   const bool to_program = !ends_in_reorders(c, c.at);
   if (to_program && plain(c.dst())) return {};
   if (partner(c, first)) return {};
+  std::string advice = c.all.trace.recourse;
+  if (advice.empty()) advice = "Give " + c.words(first) + " the tensor in " + c.src().layout + " as it is.";
+  if (const auto back = way_back(c, c.at, c.src().layout))
+    advice += " The reorder back at " + c.place(*back) + " then goes as well.";
   return Judgement{Verdict::avoidable,
                    c.words(first) + " works in any layout, " + c.src().layout +
                        " as well, and nobody behind it needs " + c.dst().layout + ".",
-                   "Give " + c.words(first) + " the tensor in " + c.src().layout + " as it is."};
+                   advice};
 }
 
 Found free_maker_rule(const Case& c) {
@@ -177,7 +193,7 @@ Found free_maker_rule(const Case& c) {
   return Judgement{Verdict::avoidable,
                    c.words(*c.maker()) + " works in any layout, and its source was in " + c.dst().layout +
                        " before the reorder at " + c.place(*before) + ".",
-                   "Leave out that reorder, and " + c.words(*c.maker()) + " writes " + c.dst().layout + "."};
+                   "It goes with that reorder: without it " + c.words(*c.maker()) + " writes " + c.dst().layout + "."};
 }
 
 Found channels_last_rule(const Case& c) {

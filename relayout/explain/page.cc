@@ -16,10 +16,9 @@ std::string number_text(const char* format, const std::optional<double>& value) 
 
 show::TablePage::Row row_of(const Report& report, const Reorder& reorder) {
   show::TablePage::Row out{.marked = reorder.verdict != Verdict::needed};
-  const auto runs = static_cast<double>(report.runs);
-  std::optional<double> a_run, share;
-  if (reorder.ms) a_run = *reorder.ms / runs;
-  if (reorder.ms && !report.predicted) share = 100 * reorder.share;
+  const std::optional<double> a_run = reorder.run_ms(report.runs);
+  std::optional<double> share;
+  if (a_run && !report.predicted && report.run_ms > 0) share = 100 * *a_run / report.run_ms;
   out.cells = {
       reorder.src.layout + " -> " + reorder.dst.layout,
       reorder.src.dims ? join(*reorder.src.dims, "x") : "",
@@ -46,14 +45,13 @@ show::TablePage::Row row_of(const Report& report, const Reorder& reorder) {
 
 std::string to_html(const Report& report) {
   show::TablePage page{.title = report.system + (report.version.empty() ? "" : " " + report.version) + ": reorders"};
-  const auto runs = static_cast<double>(report.runs);
   page.lines.push_back(report.source + ": " + std::to_string(report.events) + " operations in " +
                        std::to_string(report.runs) + (report.runs == 1 ? " run." : " runs."));
   if (report.timed) {
-    const std::optional<double> moved = report.reorder_ms / runs, all = report.ms / runs;
-    page.lines.push_back("Reorders " + std::string(report.predicted ? "are predicted to take " : "take ") +
-                         number_text("%.4g", moved) +
-                         (report.predicted ? " ms a run on this machine." : number_text(" of %.4g ms a run.", all)));
+    const std::optional<double> moved = report.run_reorder_ms, all = report.run_ms;
+    page.lines.push_back(
+        "Reorders " + std::string(report.predicted ? "are predicted to take " : "take ") + number_text("%.4g", moved) +
+        (report.predicted ? " ms a run on this machine." : number_text(" of %.4g ms in a typical run.", all)));
   }
   for (const auto& [verdict, total] : report.totals()) {
     const std::optional<double> saves = total.saves_ms;

@@ -45,7 +45,11 @@ std::string readers_of(const Surroundings& all, std::size_t event) {
 
 Reorder start(const Surroundings& all, std::size_t i) {
   const Event& event = all.trace.events[i];
-  Reorder out{.src = event.reads.front(), .dst = event.writes.front(), .perm = event.perm, .name = event.name};
+  Reorder out{.src = event.reads.front(),
+              .dst = event.writes.front(),
+              .perm = event.perm,
+              .name = event.name,
+              .kind = event.kind};
   out.implementation = event.implementation;
   out.detail = event.detail;
   out.maker = all.links.maker[i] ? named(all.trace, *all.links.maker[i]) : "the program";
@@ -77,8 +81,7 @@ double median(std::vector<double> times) {
 
 void finish(Reorder& reorder, const Report& report) {
   const auto each = reorder.typical_ms;
-  const double in_a_run = static_cast<double>(reorder.times) / static_cast<double>(report.runs);
-  const double a_run = each.value_or(0) * in_a_run;
+  const double a_run = reorder.run_ms(report.runs).value_or(0);
   if (report.ms > 0) reorder.share = reorder.ms.value_or(0) / report.ms;
   if (reorder.verdict == Verdict::needed && each && reorder.planned_ms && *each > kSlowFactor * *reorder.planned_ms &&
       *each - *reorder.planned_ms > kSlowMilliseconds) {
@@ -96,7 +99,82 @@ void finish(Reorder& reorder, const Report& report) {
   }
 }
 
-using GroupKey = std::tuple<std::string, std::string, std::string, Verdict>;
+/// The reorders of a trace, one after the other, as groups of equal ones.
+class Groups {
+ public:
+  Groups(const Surroundings& all, Report& report)
+      : all_(all), report_(report), in_runs_(runs_of_kinds(all.trace, all.runs)) {}
+
+  void add(std::size_t i) {
+    const Event& event = all_.trace.events[i];
+    const int64_t repeats = all_.trace.in_order ? 1 : all_.trace.runs;
+    const std::size_t number = group_of(i);
+    Reorder& reorder = report_.reorders[number];
+    reorder.places.push_back(event.place);
+    reorder.times += repeats;
+    if (!event.ms) return;
+    reorder.ms = reorder.ms.value_or(0) + *event.ms * static_cast<double>(repeats);
+    each_[number].push_back(*event.ms);
+  }
+
+  void set_typical_times() {
+    for (std::size_t k = 0; k < each_.size(); ++k) {
+      if (!each_[k].empty()) report_.reorders[k].typical_ms = median(each_[k]);
+    }
+  }
+
+ private:
+  std::size_t group_of(std::size_t i) {
+    const std::string kind = same_kind(all_.trace.events[i]);
+    const Judgement judgement = judge(all_, i, in_runs_.at(kind));
+    const auto kind_of = [&](const std::optional<std::size_t>& other) {
+      return other ? all_.trace.events[*other].kind + all_.trace.events[*other].name : "";
+    };
+    const auto& readers = all_.links.readers[i];
+    const auto key = std::tuple(kind, kind_of(all_.links.maker[i]), readers.empty() ? "" : kind_of(readers.front()),
+                                judgement.verdict);
+    const auto [found, added] = groups_.try_emplace(key, report_.reorders.size());
+    if (added) {
+      each_.emplace_back();
+      Reorder& made = report_.reorders.emplace_back(start(all_, i));
+      made.verdict = judgement.verdict;
+      made.why = judgement.why;
+      made.advice = judgement.advice;
+      made.runs = in_runs_.at(kind);
+    }
+    return found->second;
+  }
+
+  const Surroundings& all_;
+  Report& report_;
+  std::map<std::string, int64_t> in_runs_;
+  std::map<std::tuple<std::string, std::string, std::string, Verdict>, std::size_t> groups_;
+  std::vector<std::vector<double>> each_;  // milliseconds of each time
+};
+
+/// Times of all runs and of a typical one.
+void add_times(const Trace& trace, const Runs& runs, Report& report) {
+  std::vector<double> of_run(static_cast<std::size_t>(runs.count), 0), moved(of_run);
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (!event.ms) continue;
+    report.timed = true;
+    const auto run = static_cast<std::size_t>(runs.run_of[i]);
+    of_run[run] += *event.ms;
+    if (event.reorder) moved[run] += *event.ms;
+  }
+  const auto repeats = static_cast<double>(trace.in_order ? 1 : trace.runs);
+  for (const double ms : of_run) report.ms += ms * repeats;
+  for (const double ms : moved) report.reorder_ms += ms * repeats;
+  report.run_ms = median(std::move(of_run));
+  report.run_reorder_ms = median(std::move(moved));
+}
+
+bool trains(const Trace& trace) {
+  return std::ranges::any_of(trace.events, [](const Event& event) {
+    return std::ranges::any_of(event.writes, [](const Tensor& tensor) { return tensor.name.starts_with("diff_wei"); });
+  });
+}
 
 }  // namespace
 
@@ -116,12 +194,18 @@ std::optional<double> Reorder::gbps() const {
   return static_cast<double>(bytes) / *typical_ms / 1e6;
 }
 
+std::optional<double> Reorder::run_ms(int64_t all_runs) const {
+  if (!typical_ms) return std::nullopt;
+  return *typical_ms * static_cast<double>(times) / static_cast<double>(all_runs);
+}
+
 std::map<Verdict, Report::Total> Report::totals() const {
   std::map<Verdict, Total> out;
   for (const Reorder& reorder : reorders) {
     Total& total = out[reorder.verdict];
     total.reorders += reorder.times;
     total.ms += reorder.ms.value_or(0);
+    total.run_ms += reorder.run_ms(runs).value_or(0);
     total.saves_ms += reorder.saves_ms;
   }
   return out;
@@ -130,59 +214,26 @@ std::map<Verdict, Report::Total> Report::totals() const {
 Report explain(const Trace& trace, const ExplainOptions& options) {
   const Runs runs = find_runs(trace, options.runs);
   const Links links = find_links(trace, runs);
-  Surroundings all{trace, runs, links};
-  for (const Event& event : trace.events)
-    all.trains = all.trains || std::ranges::any_of(event.writes, [](const Tensor& tensor) {
-                   return tensor.name.starts_with("diff_wei");
-                 });
+  const Surroundings all{trace, runs, links, trains(trace)};
   Report out{.system = trace.system, .version = trace.version, .source = trace.source, .threads = trace.threads};
   out.runs = trace.in_order ? runs.count : trace.runs;
-  const auto repeats = static_cast<double>(trace.in_order ? 1 : trace.runs);
+  out.events = static_cast<int64_t>(trace.events.size()) * (trace.in_order ? 1 : trace.runs);
   out.predicted = trace.predicted;
   out.notes = trace.notes;
   out.machine = options.machine.name;
-  const std::map<std::string, int64_t> in_runs = runs_of_kinds(trace, runs);
-  std::map<GroupKey, std::size_t> groups;
-  std::vector<std::vector<double>> each;
+  add_times(trace, runs, out);
+  Groups groups(all, out);
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    const Event& event = trace.events[i];
-    out.events += trace.in_order ? 1 : trace.runs;
-    if (event.ms) out.timed = true, out.ms += *event.ms * repeats;
-    if (!event.reorder) continue;
-    const std::string kind = same_kind(event);
-    const Judgement judgement = judge(all, i, in_runs.at(kind));
-    const auto kind_of = [&](const std::optional<std::size_t>& other) {
-      return other ? trace.events[*other].kind + trace.events[*other].name : "";
-    };
-    const auto& readers = links.readers[i];
-    const GroupKey key{kind, kind_of(links.maker[i]), readers.empty() ? "" : kind_of(readers.front()),
-                       judgement.verdict};
-    const auto [found, added] = groups.try_emplace(key, out.reorders.size());
-    if (added) {
-      each.emplace_back();
-      Reorder& made = out.reorders.emplace_back(start(all, i));
-      made.verdict = judgement.verdict;
-      made.why = judgement.why;
-      made.advice = judgement.advice;
-      made.runs = in_runs.at(kind);
-    }
-    Reorder& reorder = out.reorders[found->second];
-    reorder.places.push_back(event.place);
-    reorder.times += trace.in_order ? 1 : trace.runs;
-    if (event.ms) {
-      reorder.ms = reorder.ms.value_or(0) + *event.ms * repeats;
-      each[found->second].push_back(*event.ms);
-      out.reorder_ms += *event.ms * repeats;
-    }
+    if (trace.events[i].reorder) groups.add(i);
   }
-  for (std::size_t k = 0; k < out.reorders.size(); ++k) {
-    Reorder& reorder = out.reorders[k];
-    if (!each[k].empty()) reorder.typical_ms = median(each[k]);
+  groups.set_typical_times();
+  for (Reorder& reorder : out.reorders) {
     ask_machine(reorder, options.machine);
     finish(reorder, out);
   }
-  const auto order = [](const Reorder& reorder) {
-    return std::tuple(reorder.saves_ms, reorder.ms.value_or(0), reorder.verdict != Verdict::needed, reorder.bytes);
+  const auto order = [&](const Reorder& reorder) {
+    return std::tuple(reorder.saves_ms, reorder.run_ms(out.runs).value_or(0), reorder.verdict != Verdict::needed,
+                      reorder.bytes);
   };
   std::ranges::stable_sort(out.reorders, [&](const Reorder& a, const Reorder& b) { return order(a) > order(b); });
   return out;

@@ -32,6 +32,7 @@ struct Reorder {
   std::vector<int> perm{};        // of a transposition of dims, in ONNX's sense; else empty
   std::vector<int64_t> places{};  // in the source, in order
   std::string name{};             // of the first, where operations have names
+  std::string kind{};             // reorder, Transpose ... in the words of the source
   std::string implementation{};
   std::string detail{};
   std::string maker{}, reader{};  // as "convolution (line 7)"; "the program" where the source does not show it
@@ -39,7 +40,7 @@ struct Reorder {
   int64_t times = 0, runs = 0;
   /// Milliseconds of all runs; nothing where the source has no times.
   std::optional<double> ms{};
-  double share = 0;                               // of the time of all events
+  double share = 0;                               // of the time of all events, in all runs
   int64_t bytes = 0;                              // read and written each time; 0 where layouts are not known
   std::optional<double> copy_ms{}, planned_ms{};  // each time, on this machine
 
@@ -52,6 +53,8 @@ struct Reorder {
   /// move; else the mean.
   std::optional<double> typical_ms{};
   std::optional<double> gbps() const;  // 10^9 bytes a second, read and written
+  /// Milliseconds in a typical run of so many.
+  std::optional<double> run_ms(int64_t all_runs) const;
 };
 
 struct Report {
@@ -62,13 +65,17 @@ struct Report {
   bool timed = false;             // whether any event has a time
   bool predicted = false;         // the times are this machine's predictions, as the source has none
   double ms = 0, reorder_ms = 0;  // of all runs
+  /// Of a typical run: the medians over runs, which a slow first run does not move.
+  double run_ms = 0, run_reorder_ms = 0;
   /// What saves most first, then what takes most.
   std::vector<Reorder> reorders{};
   std::vector<std::string> notes{};
 
   struct Total {
-    int64_t reorders = 0;         // in all runs
-    double ms = 0, saves_ms = 0;  // of all runs; of one run
+    int64_t reorders = 0;  // in all runs
+    double ms = 0;         // of all runs
+    double run_ms = 0;     // of a typical run
+    double saves_ms = 0;   // of one run
   };
   std::map<Verdict, Total> totals() const;
 };
@@ -91,8 +98,8 @@ std::string to_html(const Report& report);
 /// The reorder as a command that measures it here: "relayout bench --src abcd --dst aBcd16b --dims 1,32,112,112"; with
 /// types where they are not f32. Empty where layouts or dims are not known.
 std::string bench_line(const Reorder& reorder);
-/// A text for a bug report of the system that ran it: a minimal program (C++ for oneDNN, Python for the others), the
-/// machine and versions as far as the source says them, expected and seen times.
+/// A text for a bug report of the system that ran it: a minimal program of that system (programs.h), or why there is
+/// none; the machine and versions as far as the source says them; expected and seen times.
 std::string bug_report(const Report& report, const Reorder& reorder);
 
 }  // namespace relayout::explaining

@@ -67,11 +67,10 @@ std::string head(const Report& report) {
   out += std::to_string(report.events) + " operations in " + std::to_string(report.runs) +
          (report.runs == 1 ? " run" : " runs") + ", " + std::to_string(reorders) + " of them reorders.\n";
   if (!report.timed) return out + "The source has no times.\n";
-  const double runs = static_cast<double>(report.runs);
-  const std::string all = ms_text(report.ms / runs), moved = ms_text(report.reorder_ms / runs);
+  const std::string all = ms_text(report.run_ms), moved = ms_text(report.run_reorder_ms);
   if (report.predicted) return out + "Reorders are predicted to take " + moved + " ms a run on this machine.\n";
-  const double share = report.ms > 0 ? 100 * report.reorder_ms / report.ms : 0;
-  return out + "Reorders take " + moved + " of " + all + " ms a run, " + formatted("%.0f", share) + " %.\n";
+  const double share = report.run_ms > 0 ? 100 * report.run_reorder_ms / report.run_ms : 0;
+  return out + "Reorders take " + moved + " of " + all + " ms in a typical run, " + formatted("%.0f", share) + " %.\n";
 }
 
 std::string table_head(const Report& report) {
@@ -88,10 +87,12 @@ std::string row(const Report& report, const Reorder& reorder, std::size_t number
     copy = formatted("%.1f", static_cast<double>(reorder.bytes) / *reorder.copy_ms / 1e6);
   std::string out = padded(std::to_string(number), 3, true) + " " + padded(move_text(reorder), kReorderWidth) + " " +
                     padded(dims_of(reorder), kDimsWidth) + " " + padded(std::to_string(reorder.times), 5, true) + " ";
-  out += padded(reorder.ms ? ms_text(*reorder.ms / static_cast<double>(report.runs)) : "", 9, true) + " ";
-  out += padded(reorder.ms && report.ms > 0 && !report.predicted ? formatted("%.1f %%", 100 * reorder.share) : "", 6,
-                true) +
-         " ";
+  const auto a_run = reorder.run_ms(report.runs);
+  out += padded(a_run ? ms_text(*a_run) : "", 9, true) + " ";
+  out +=
+      padded(a_run && report.run_ms > 0 && !report.predicted ? formatted("%.1f %%", 100 * *a_run / report.run_ms) : "",
+             6, true) +
+      " ";
   out += padded(gbps ? formatted("%.1f", *gbps) : "", 6, true) + " " + padded(copy, 6, true) + " ";
   return out + std::string(name(reorder.verdict)) + "\n";
 }
@@ -104,6 +105,15 @@ std::string places_text(const Reorder& reorder) {
   return out + (reorder.places.size() > 4 ? " ..." : "");
 }
 
+/// The advice, or the number of the row above that has the same one.
+std::string advice_text(const Report& report, std::size_t number) {
+  const std::string& advice = report.reorders[number - 1].advice;
+  for (std::size_t k = 0; k + 1 < number; ++k) {
+    if (report.reorders[k].advice == advice) return "As for row " + std::to_string(k + 1) + ".";
+  }
+  return advice;
+}
+
 std::string details(const Report& report, const Reorder& reorder, std::size_t number) {
   std::string out = "\n" + padded(std::to_string(number), 3, true) + "  " + move_text(reorder) + ", " +
                     dims_of(reorder) + ", " + types_of(reorder);
@@ -112,7 +122,7 @@ std::string details(const Report& report, const Reorder& reorder, std::size_t nu
   out += (places.empty() ? "" : ", " + places) + ": " + std::string(name(reorder.verdict)) + "\n";
   out += labelled("from", reorder.maker + "; to " + reorder.reader);
   out += labelled("why", reorder.why);
-  if (!reorder.advice.empty()) out += labelled("do", reorder.advice);
+  if (!reorder.advice.empty()) out += labelled("do", advice_text(report, number));
   if (reorder.saves_ms > 0) out += labelled("saves", ms_text(reorder.saves_ms) + " ms a run");
   if (reorder.planned_ms && reorder.typical_ms && !report.predicted)
     out += labelled("here", "a plan of relayout is predicted to take " + ms_text(*reorder.planned_ms) +
@@ -128,7 +138,7 @@ std::string totals_text(const Report& report) {
     out += "  " + padded(std::string(name(verdict)), 13) + padded(std::to_string(total.reorders), 6, true) +
            (total.reorders == 1 ? " reorder " : " reorders");
     if (report.timed)
-      out += padded(ms_text(total.ms / static_cast<double>(report.runs)), 9, true) + " ms a run" +
+      out += padded(ms_text(total.run_ms), 9, true) + " ms a run" +
              (total.saves_ms > 0 ? ", of which " + ms_text(total.saves_ms) + " ms can be saved" : "");
     out += "\n";
   }

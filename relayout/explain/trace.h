@@ -78,6 +78,9 @@ struct Trace {
   bool predicted = false;
   /// Whether the reader judged every reorder, so that those without `judged` are needed.
   bool decided = false;
+  /// Of a system that puts reorders in by itself: a sentence on what its user can do where an operation could take a
+  /// layout and is not given it; empty where the program decides.
+  std::string recourse{};
   /// What was left out or assumed, as sentences.
   std::vector<std::string> notes{};
 };

@@ -185,6 +185,55 @@ def replays(relayout):
         check(compiled.returncode == 0, f"the bug report's program: {compiled.stderr}")
 
 
+def every_replay(relayout):
+    """Each row of each sample has a program of its system, or the reason why it has none."""
+    without = set()
+    for sample in sorted(SAMPLES.iterdir()):
+        if sample.name == "tensorrt_profile.json":
+            continue
+        for number in range(1, 1 + len(report(relayout, sample)["reorders"])):
+            text = explain(relayout, sample, "--elsewhere", "--replay", str(number))
+            has = "A program that does it alone:" in text
+            check(has or re.search(r"There is no program of .* that does it alone: .+", text), f"{sample.name} {number}")
+            if not has:
+                without.add(sample.name)
+    check(without == {"onnxruntime.json"}, f"samples without programs: {without}")
+
+
+def channels_last_of_onnxruntime(relayout):
+    """A transposition that ONNX Runtime has made a part of its reorders; where dims do not tell, nothing is said."""
+    def node(kind, name, src, dst):
+        shapes = {"input_type_shape": [{"float": src}], "output_type_shape": [{"float": dst}]}
+        return {"cat": "Node", "name": name + "_kernel_time", "dur": 10, "ts": 0, "args": {"op_name": kind, **shapes}}
+
+    events = [node("ReorderInput", "a", [1, 6, 5, 30], [1, 32, 6, 5]), node("Conv", "b", [1, 32, 6, 5], [1, 32, 6, 5]),
+              node("ReorderOutput", "c", [1, 32, 6, 5], [1, 6, 5, 30]),
+              node("ReorderOutput", "d", [1, 16, 16, 16], [1, 16, 16, 16])]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "profile.json"
+        path.write_text(json.dumps(events))
+        rows = {row["name"]: row for row in report(relayout, path)["reorders"]}
+    moves = {name: (row["src"], row["dst"], row["dims"]) for name, row in rows.items()}
+    check(moves == {"a": ("acdb", "aBcd16b", [1, 30, 6, 5]), "c": ("aBcd16b", "acdb", [1, 30, 6, 5]),
+                    "d": ("aBcd16b", "", [1, 16, 16, 16])}, f"channels last of ONNX Runtime: {moves}")
+
+
+def typical_runs(relayout):
+    """A slow first run moves neither the times of a run nor its shares."""
+    line = ("onednn_verbose,exec,cpu,{0},jit,forward_inference,src_f32::blocked:{1}:f0 dst_f32::blocked:{2}:f0,,,"
+            "2x16x4x4,{3}\n")
+    log = ""
+    for factor in (100, 1, 1, 2):
+        log += line.format("reorder", "abcd", "aBcd8b", factor) + line.format("lrn", "aBcd8b", "aBcd8b", 3 * factor)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.txt"
+        path.write_text(log)
+        found = report(relayout, path)
+        check("Reorders take 1.00 of 4.00 ms in a typical run, 25 %." in explain(relayout, path, "--elsewhere"),
+              "typical runs: the head")
+    check((found["run_ms"], found["run_reorder_ms"], found["ms"]) == (4, 1, 416), f"typical runs: {found['run_ms']}")
+
+
 def pages(relayout):
     source = SAMPLES / "onednn_program.log"
     with tempfile.TemporaryDirectory() as folder:
@@ -217,6 +266,9 @@ def main():
     others(relayout)
     forms_of_lines(relayout)
     replays(relayout)
+    every_replay(relayout)
+    channels_last_of_onnxruntime(relayout)
+    typical_runs(relayout)
     pages(relayout)
     errors(relayout)
     if len(arguments) > 1:

@@ -2,7 +2,9 @@
 // each node in each run; it names no tensors and has no attributes. A model's nodes, where they are given, say both.
 //
 // What counts as a reorder: ReorderInput and ReorderOutput, by which the CPU provider enters and leaves its blocked
-// layout NCHWc (8 or 16 channels in a block, whose number the profile does not say), and Transpose.
+// layout NCHWc (8 or 16 channels in a block, whose number the profile does not say), and Transpose. A transposition to
+// or from channels last next to NCHWc is part of ReorderOutput or ReorderInput: then their plain side is N, spatial
+// dims, C.
 #include "relayout/explain/readers.h"
 #include "relayout/explain/readers/tensors.h"
 
@@ -24,6 +26,10 @@ constexpr std::array<std::string_view, 30> kElementwise = {
     "Relu", "Sigmoid", "Tanh", "Elu", "LeakyRelu", "HardSigmoid", "HardSwish", "Clip",  "Gelu",      "Erf",
     "Exp",  "Log",     "Sqrt", "Abs", "Neg",       "Floor",       "Ceil",      "Add",   "Sub",       "Mul",
     "Div",  "Pow",     "Min",  "Max", "Sum",       "Cast",        "PRelu",     "Swish", "QuickGelu", "Identity"};
+
+constexpr const char* kRecourse =
+    "ONNX Runtime decides that: its optimiser keeps NCHWc through Relu, Sigmoid, Tanh, Add, Sum, Mul, Concat, "
+    "BatchNormalization, pooling and Resize alone. Use one of these there, or report it (--replay).";
 
 struct Operand {
   std::string dtype;
@@ -47,23 +53,6 @@ std::vector<Operand> operands_of(const Json& args, const char* key) {
   return out;
 }
 
-/// The only order of dims by which `from` becomes `to`; nothing where several do.
-std::optional<std::vector<int>> permutation(const Dims& from, const Dims& to) {
-  if (from.size() != to.size()) return std::nullopt;
-  std::vector<int> out;
-  for (const int64_t extent : to) {
-    int found = -1;
-    for (int d = 0; d < from.size(); ++d) {
-      if (from[d] != extent) continue;
-      if (found >= 0) return std::nullopt;
-      found = d;
-    }
-    if (found < 0) return std::nullopt;
-    out.push_back(found);
-  }
-  return out;
-}
-
 class ProfileReader {
  public:
   ProfileReader(const Json& all, std::span<const NamedNode> nodes) : all_(all) {
@@ -71,7 +60,7 @@ class ProfileReader {
   }
 
   Trace read() {
-    Trace out{.system = "ONNX Runtime", .source = "profile"};
+    Trace out{.system = "ONNX Runtime", .source = "profile", .recourse = kRecourse};
     block_ = find_block();
     int64_t place = 0;
     for (const Json& entry : all_) {
@@ -86,8 +75,8 @@ class ProfileReader {
                           " are assumed, because all channels in that layout are multiples of it.");
     if (unknown_ > 0)
       out.notes.push_back("The order of dims of " + std::to_string(unknown_) +
-                          " transpositions is not clear from the profile; --model OPTIMISED.onnx says it "
-                          "(SessionOptions.optimized_model_filepath).");
+                          " reorders is not clear from the profile; of those that are Transpose nodes "
+                          "--model OPTIMISED.onnx says it (SessionOptions.optimized_model_filepath).");
     return out;
   }
 
@@ -147,39 +136,51 @@ class ProfileReader {
   }
 
   void make_reorder(Event& event, const NamedNode* node) {
-    Tensor &src = event.reads.front(), &dst = event.writes.front();
-    const auto blocked = [&](const Tensor& tensor, const Dims& dims) {
-      std::string tag = plain_tag(dims.size());
-      if (tag.size() > 1) tag[1] = 'B';
-      Tensor out = described(tensor.name, tag + std::to_string(block_) + "b", dims, tensor.dtype);
-      out.key = tensor.key;
-      out.weights = tensor.weights;
-      return out;
-    };
-    if (event.kind == "ReorderInput") {
-      event.reorder = true;
-      dst = blocked(dst, *src.dims);
-    } else if (event.kind == "ReorderOutput") {
-      event.reorder = true;
-      src = blocked(src, *dst.dims);
-    } else if (event.kind == "Transpose") {
-      event.reorder = true;
-      std::optional<std::vector<int>> perm;
-      if (node && !node->perm.empty())
-        perm = node->perm;
-      else
-        perm = permutation(*src.dims, *dst.dims);
-      if (!perm || static_cast<int>(perm->size()) != src.dims->size()) {
-        ++unknown_;
-        dst.layout.clear();
-        dst.desc.reset();
-        return;
+    event.reorder = event.kind == "ReorderInput" || event.kind == "ReorderOutput" || event.kind == "Transpose";
+    if (event.kind == "ReorderInput") make_blocked(event.writes.front(), event.reads.front());
+    if (event.kind == "ReorderOutput") make_blocked(event.reads.front(), event.writes.front());
+    if (event.kind == "Transpose") make_transposition(event, node);
+  }
+
+  /// Both sides of a reorder in the dims N, C, spatial ones. Where all but N are equal, it is not known whether the
+  /// plain side has its channels last.
+  void make_blocked(Tensor& blocked, Tensor& plain) {
+    const Dims dims = *plain.dims, other = *blocked.dims;
+    const int rank = dims.size();
+    const auto same_spatial = [&](int from) {
+      for (int d = 2; d < rank; ++d) {
+        if (dims[from + d - 2] != other[d]) return false;
       }
-      event.perm = *perm;
-      const std::string key = dst.key;
-      dst = described(dst.name, reordered_tag(*perm), src.dims, dst.dtype);
-      dst.key = key;
+      return true;
+    };
+    const bool same_rank = rank == other.size() && rank > 2;
+    const bool channels_first = same_rank && same_spatial(2), channels_last = same_rank && same_spatial(1);
+    std::string tag = plain_tag(rank), plain_layout;
+    Dims logical = dims;
+    if (channels_first != channels_last) {
+      plain_layout = channels_first ? tag : tag.substr(0, 1) + tag.substr(2) + tag[1];
+      if (channels_last) logical = other, logical[1] = dims[rank - 1];
+    } else {
+      ++unknown_;
     }
+    if (rank > 1) tag[1] = 'B';
+    plain = described_again(plain, plain_layout, logical);
+    blocked = described_again(blocked, tag + std::to_string(block_) + "b", logical);
+  }
+
+  void make_transposition(Event& event, const NamedNode* node) {
+    const Tensor& src = event.reads.front();
+    Tensor& dst = event.writes.front();
+    const std::optional<std::vector<int>> perm =
+        node && !node->perm.empty() ? node->perm : order_between(*src.dims, *dst.dims);
+    if (!perm || static_cast<int>(perm->size()) != src.dims->size()) {
+      ++unknown_;
+      dst.layout.clear();
+      dst.desc.reset();
+      return;
+    }
+    event.perm = *perm;
+    dst = described_again(dst, reordered_tag(*perm), *src.dims);
   }
 
   const Json& all_;

@@ -229,12 +229,19 @@ class GraphReader {
     return std::nullopt;
   }
 
-  /// A transposition writes other dims than it reads. Its elements go from the source's layout to one of the same dims.
+  /// A transposition writes other dims than it reads. Where these tell the order, and the source is plain, its elements
+  /// go to a layout of the source's dims.
   static void read_in_dims_of_source(Event& event) {
     const Tensor& src = event.reads.front();
     Tensor& dst = event.writes.front();
     if (!src.dims || !dst.dims || *src.dims == *dst.dims) return;
-    dst.desc.reset();
+    const auto order = order_between(*src.dims, *dst.dims);
+    if (order && src.layout == plain_tag(src.dims->size()) && dst.layout == src.layout) {
+      event.perm = *order;
+      dst = described_again(dst, reordered_tag(*order), *src.dims);
+    } else {
+      dst.desc.reset();
+    }
   }
 
   const ExecutionGraph& graph_;

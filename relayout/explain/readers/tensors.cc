@@ -43,6 +43,29 @@ Tensor strided(std::string tensor_name, const Dims& dims, const Dims& strides, c
   return out;
 }
 
+Tensor described_again(const Tensor& tensor, const std::string& layout, const Dims& dims) {
+  Tensor out = described(tensor.name, layout, dims, tensor.dtype);
+  out.key = tensor.key;
+  out.weights = tensor.weights;
+  return out;
+}
+
+std::optional<std::vector<int>> order_between(const Dims& from, const Dims& to) {
+  if (from.size() != to.size()) return std::nullopt;
+  std::vector<int> out;
+  for (const int64_t extent : to) {
+    int found = -1;
+    for (int d = 0; d < from.size(); ++d) {
+      if (from[d] != extent) continue;
+      if (found >= 0) return std::nullopt;
+      found = d;
+    }
+    if (found < 0) return std::nullopt;
+    out.push_back(found);
+  }
+  return out;
+}
+
 std::string plain_tag(int rank) {
   std::string out;
   for (int d = 0; d < rank; ++d) out += static_cast<char>('a' + d);

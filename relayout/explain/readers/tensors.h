@@ -14,6 +14,10 @@ Tensor described(std::string name, const std::string& expression, const std::opt
                  const std::string& dtype);
 /// The same of strides in elements; the layout is the tag that they are, where there is one.
 Tensor strided(std::string name, const Dims& dims, const Dims& strides, const std::string& dtype);
+/// The same tensor, by its name and key, in another layout of other dims.
+Tensor described_again(const Tensor& tensor, const std::string& layout, const Dims& dims);
+/// The only order of dims by which `from` becomes `to`; nothing where several do.
+std::optional<std::vector<int>> order_between(const Dims& from, const Dims& to);
 /// "abcd" of that rank, and the tag of its dims in another order: reordered_tag({0, 2, 3, 1}) is "acdb".
 std::string plain_tag(int rank);
 std::string reordered_tag(const std::vector<int>& order);
