@@ -93,6 +93,52 @@ def test_what_is_costed(torch):
     assert "aten.clone in 2" in found.table()
 
 
+def test_what_a_change_saves_is_measured(torch, monkeypatch):
+    """Operators take a second for each plain source on a clock that stands still else, so that what a change saves is
+    the number of operators that have one."""
+    from relayout import _lost_formats
+    now = [0.0]
+    run = _lost_formats._Changes.run
+
+    def slow(self, func, args, kwargs):
+        result = run(self, func, args, kwargs)
+        formats = [each.format for each in _lost_formats._described(list(args))]
+        now[0] += "contiguous" in formats[:1]
+        return result
+
+    monkeypatch.setattr(_lost_formats._Changes, "run", slow)
+    monkeypatch.setattr(_lost_formats.time, "perf_counter", lambda: now[0])
+    found = relayout.explain(net(torch, lambda y: y.contiguous()), example(torch))
+    assert found.losses[0].saves_ms == 1000  # the convolution behind the copy, whose result has the format again
+    assert "saves  1000.000 ms" in str(found) and found.saves_ms is None
+
+
+def test_a_loss_that_goes_with_another(torch):
+    """A copy, and behind it a sum with what was there before: the copy left out, both are gone."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.Conv2d(8, 8, 3, padding=1)
+
+        def forward(self, x):
+            plain = self.first(x).contiguous()
+            return torch.cat([plain, self.second(plain)], 1)
+
+    module = Net().eval().to(memory_format=torch.channels_last)
+    found = relayout.explain(module, example(torch))
+    assert [(loss.operator, loss.goes_with) for loss in found.losses] == [
+        ("aten.clone", None), ("aten.cat", found.losses[0].number)], str(found)
+    assert "it goes with number 1" in str(found)
+
+
+def test_a_change_that_cannot_be_tried(torch):
+    """A view of the copy needs the plain order."""
+    found = relayout.explain(net(torch, lambda y: y.contiguous().view(2, -1).view(2, 8, 12, 10)), example(torch))
+    assert [loss.saves_ms for loss in found.losses] == [None]
+    assert "could not be tried" in str(found)
+
+
 def test_a_module_is_left_as_it_was(torch):
     module = net(torch)
     relayout.explain(module, example(torch))

@@ -41,9 +41,10 @@ std::string onednn_program(const Reorder& reorder) {
     return line;
   };
   return filled(R"(// c++ -std=c++17 reorder.cc -ldnnl && ONEDNN_VERBOSE=1 ./a.out
-#include <oneapi/dnnl/dnnl.hpp>
-#include <cstring>
-int main() {
+)"
+                "#include <oneapi/dnnl/dnnl.hpp>\n"
+                "#include <cstring>\n"
+                R"(int main() {
   dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   dnnl::stream order(cpu);
   $SRC$
