@@ -29,7 +29,7 @@ struct AboutPlacement {
   int64_t bytes(int64_t elements) const { return ceil_div(elements * bits(dtype), 8); }
 };
 
-std::string letters_for(const PlacementQuestion& question, int rank) {
+std::string letters_of(const PlacementQuestion& question, int rank) {
   if (!question.names) return std::string("abcdefghijkl").substr(0, static_cast<std::size_t>(rank));
   if (static_cast<int>(question.names->size()) != rank)
     usage_error(fmt::format("--names {}: the tensor has {}", escaped(*question.names), counted(rank, "dim")), "--names",
@@ -60,7 +60,7 @@ AboutPlacement about_placement(const PlacementQuestion& question) {
   AboutPlacement out{placement_argument(question.text, question.dims), DType::f32, {}, {}, {}, 0};
   if (question.dtype) out.dtype = dtype_argument(*question.dtype);
   const Placement& placement = out.placement();
-  out.letters = letters_for(question, placement.dims().size());
+  out.letters = letters_of(question, placement.dims().size());
   out.shapes = shapes_of(placement);
   from_command_line([&] {
     for (const PlaceShape& shape : out.shapes) {
@@ -151,7 +151,7 @@ std::string ranges_text(const Placement& placement, int64_t place, int d) {
 }
 
 /// A line for each of the first places: its name and its indices.
-std::string table_text(const AboutPlacement& about) {
+std::string place_table(const AboutPlacement& about) {
   const Placement& placement = about.placement();
   std::vector<std::vector<std::string>> rows{{"holds"}};
   for (const char letter : about.letters) rows[0].emplace_back(1, letter);
@@ -228,7 +228,7 @@ std::string placement_report(const AboutPlacement& about) {
     if (system != about.bound.text.system && !spelling.text.empty() && !(system == "hdf5" && about.bound.text.chunked))
       out += labelled("as", spelling.text);
   }
-  return out + table_text(about) + map_text(about);
+  return out + place_table(about) + map_text(about);
 }
 
 Json placement_json(const AboutPlacement& about) {

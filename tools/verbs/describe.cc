@@ -11,6 +11,7 @@
 #include "tools/input/tabled.h"
 #include "tools/input/tensor_text_argument.h"
 #include "tools/placing/placement_argument.h"
+#include "tools/showing/column_table.h"
 #include "tools/showing/describe_as.h"
 
 namespace relayout::tools {
@@ -203,43 +204,20 @@ Json description_json(const Description& about) {
 
 /// A table with a column for each dim: its letter, extent, padded extent, stride and blocks.
 std::string dim_table(const Description& about) {
-  static constexpr std::size_t kColumns = 80, kLabel = 10;
   const Layout& layout = about.layout();
-  const bool blocked = !about.inner_blocks.empty();
-  std::vector<std::vector<std::string>> cells;  // one list of rows a dim
+  std::vector<std::string> labels{"", "extent", "padded", "stride", "blocks"};
+  std::vector<std::vector<std::string>> columns;
   for (int d = 0; d < layout.ndims(); ++d) {
     std::string blocks;
     for (const InnerBlock& block : about.inner_blocks) {
       if (block.dim == d) blocks += (blocks.empty() ? "" : "x") + std::to_string(block.size);
     }
-    cells.push_back({std::string(1, about.letters[static_cast<std::size_t>(d)]), std::to_string(layout.dim(d)),
-                     std::to_string(layout.capacity(d)), std::to_string(layout.digits_under_swizzle(d).back().stride),
-                     blocks});
+    // Of a swizzled layout, the stride under the swizzle, which the formula below the table shows.
+    columns.push_back({std::string(1, about.letters[static_cast<std::size_t>(d)]), std::to_string(layout.dim(d)),
+                       layout.padded() ? std::to_string(layout.capacity(d)) : "",
+                       std::to_string(layout.digits_under_swizzle(d).back().stride), blocks});
   }
-  static constexpr std::string_view kLabels[] = {"", "extent", "padded", "stride", "blocks"};
-  // Of a swizzled layout, the stride under the swizzle, which the formula below the table shows.
-  std::string out;
-  for (std::size_t first = 0; first < cells.size();) {
-    std::size_t last = first, width = kLabel;
-    std::vector<std::size_t> widths;
-    for (; last < cells.size(); ++last) {
-      std::size_t cell = 5;
-      for (const std::string& text : cells[last]) cell = std::max(cell, text.size() + 2);
-      if (last > first && width + cell > kColumns) break;
-      width += cell;
-      widths.push_back(cell);
-    }
-    for (std::size_t row = 0; row < std::size(kLabels); ++row) {
-      if ((row == 2 && !layout.padded()) || (row == 4 && !blocked)) continue;
-      std::string line = fmt::format("  {:<{}}", kLabels[row], kLabel - 2);
-      for (std::size_t d = first; d < last; ++d) line += fmt::format("{:>{}}", cells[d][row], widths[d - first]);
-      while (line.back() == ' ') line.pop_back();
-      out += (row == 0 ? bold(line) : line) + "\n";
-    }
-    out += "\n";
-    first = last;
-  }
-  return out;
+  return column_table(labels, columns);
 }
 
 std::string predicates_text(const Description& about) {
