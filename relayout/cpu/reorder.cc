@@ -126,7 +126,7 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
   const RunContext context{data, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
   if (const BoxPlan* box = data.strided_block()) {
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
-                       box->row_count, box->col_count);
+                       box->along_src.count, box->along_dst.count);
   }
   run_boxes(context, data.boxes(), data.tables(), options);
   run_boxes(context, data.fills(), data.tables(), options);

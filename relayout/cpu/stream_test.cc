@@ -159,9 +159,9 @@ TEST(Stream, LongColumnsToShortRows) {
   const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("acdb", dims, DType::f32);
   const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
   const BoxPlan& box = plan.data().boxes()[0];
-  EXPECT_GT(box.panels, 1);
-  EXPECT_GT(box.strips, 1);
-  EXPECT_GT(box.block_rows, 512);
+  EXPECT_GT(box.along_dst.blocks, 1);
+  EXPECT_GT(box.along_src.blocks, 1);
+  EXPECT_GT(box.along_src.block, 512);
   const Expected expected(src, dst);
   for (const auto& isa : available_isas()) {
     const test::ScopedIsa isa_scope(isa);
@@ -180,9 +180,9 @@ TEST(Stream, FetchesTheNextPanel) {
     const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("dbca", dims, DType::f32);
     const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
     const BoxPlan& box = plan.data().boxes()[0];
-    ASSERT_EQ(box.cols.size(), 2u);
-    ASSERT_EQ(box.cols[1].stride[kSrc], 65 * 4);
-    const int64_t next = box.block_cols / 40 * 65 * 4;
+    ASSERT_EQ(box.along_dst.axes.size(), 2u);
+    ASSERT_EQ(box.along_dst.axes[1].stride[kSrc], 65 * 4);
+    const int64_t next = box.along_dst.block / 40 * 65 * 4;
     EXPECT_EQ(box.ahead > next, onward) << box.ahead;
     if (onward) {
       EXPECT_LT(box.ahead, next + 64);

@@ -23,8 +23,8 @@ constexpr int kFewestRounds = 3;
 
 bool same_blocks(const PlanData& a, const PlanData& b) {
   return a.streams() == b.streams() && std::ranges::equal(a.boxes(), b.boxes(), [](const BoxPlan& x, const BoxPlan& y) {
-           return x.block_rows == y.block_rows && x.block_cols == y.block_cols && x.ahead == y.ahead &&
-                  x.blocks == y.blocks && x.method.index() == y.method.index();
+           return x.along_src.block == y.along_src.block && x.along_dst.block == y.along_dst.block &&
+                  x.ahead == y.ahead && x.blocks == y.blocks && x.method.index() == y.method.index();
          });
 }
 
@@ -64,8 +64,8 @@ std::vector<Candidate> make_candidates(const TensorDesc& src, const TensorDesc& 
   const auto strip = [&](int64_t wanted) { return std::clamp<int64_t>(wanted, 1, kMaxTunedStrip); };
   const auto ahead = [&](int64_t wanted) { return std::clamp<int64_t>(wanted, 64, kMaxTunedAhead); };
   for (const auto& [times, over] : {std::pair{2, 1}, {1, 2}, {4, 1}}) {
-    add({.strip = strip(box.block_rows * times / over)});
-    add({.panel = panel(box.block_cols * times / over)});
+    add({.strip = strip(box.along_src.block * times / over)});
+    add({.panel = panel(box.along_dst.block * times / over)});
     if (box.ahead > 0) add({.ahead = ahead(box.ahead * times / over)});
   }
   return out;

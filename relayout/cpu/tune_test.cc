@@ -167,7 +167,7 @@ TEST(Tune, TakesWhatTheCacheSays) {
   const TuneOptions options{.threads = 1, .cache = &cache, .machine = kSmall};
   EXPECT_EQ(example.tuned(options).tuning, odd);
   const Plan plan = measured_plan(example.src, example.dst, {}, example.from.data(), example.to.data(), options);
-  EXPECT_EQ(plan.data().boxes()[0].block_rows, 5);
+  EXPECT_EQ(plan.data().boxes()[0].along_src.block, 5);
   run(plan, example.from.data(), example.to.data());
   EXPECT_EQ(example.to, example.expected);
 }

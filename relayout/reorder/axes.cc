@@ -135,7 +135,7 @@ void DenseAxes::add(Axes& axes, Axes::iterator axis) {
   fused.push_back(take(axes, axis));
 }
 
-void turn_rows(Box& box, int64_t src, int64_t dst) {
+void turn_along_src(Box& box, int64_t src, int64_t dst) {
   for (int64_t run = src;;) {
     const auto axis = std::ranges::find_if(box.axes, [&](const Axis& a) {
       return a.table < 0 && a.extent > 1 && (a.stride[kSrc] == run || a.stride[kSrc] == -run);

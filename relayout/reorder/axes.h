@@ -63,7 +63,7 @@ Box cut_off(Box& box, std::size_t at, int64_t extent);
 /// Turns axes that walk backwards through dense memory of the source, starting with pieces of `src` units. The source's
 /// rows are then dense, and the destination steps backwards from row to row. This stops at an axis along which the
 /// destination is dense (pieces of `dst` units), because turning it would only make the destination go backwards.
-void turn_rows(Box& box, int64_t src, int64_t dst);
+void turn_along_src(Box& box, int64_t src, int64_t dst);
 
 /// Axes that follow each other without a gap on one operand, the first one stepping by `piece` units. They are fused
 /// into one index, so the attributes' strides must continue as well.

@@ -1,10 +1,11 @@
 // BoxOutline: one box of a plan as a value that people can read: where it lies, the loops over it, the method and why.
 //
 // A box covers some indices of the destination. Its axes stand in the order in which they run, the outermost first: the
-// loops around the region, then the rows, then the columns, then the elements of a piece. The blocks cut rows and
-// columns; move_order.h says in which order blocks, and the elements in them, are moved.
+// loops around the region, then those along the source, then those along the destination (loops.h), then the elements
+// of a piece. The blocks cut both; move_order.h says in which order blocks, and the elements in them, are moved.
 //
-//     nchw -> nhwc of 2x3x4x5, f32:  loop n (2 | 240 -> 240 bytes)  rows hw (20 | 4 -> 12)  columns c (3 | 80 -> 4)
+//     nchw -> nhwc of 2x3x4x5, f32:  loop n (2 | 240 -> 240 bytes)  along src hw (20 | 4 -> 12)  along dst c
+//     (3 | 80 -> 4)
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ namespace relayout {
 /// byte, or an element where BoxOutline::unit_bits is less than 8.
 struct OutlineAxis {
   /// The elements of a piece move at once: they have no strides, because they follow each other, or are permuted.
-  enum class Role : uint8_t { loop, row, column, piece };
+  enum class Role : uint8_t { loop, along_src, along_dst, piece };
   /// What an axis does to the index of the destination: with every step, `place` more of one dim, `extent` times, and
   /// then again from the start with the next part. 0 as the place: the dim changes by a table, or several dims that are
   /// one axis are cut elsewhere than where one of them ends.
@@ -38,7 +39,7 @@ struct OutlineAxis {
   std::vector<Part> parts;   // innermost first
 };
 constexpr std::string_view name(OutlineAxis::Role role) {
-  constexpr std::string_view kNames[] = {"loop", "rows", "cols", "piece"};
+  constexpr std::string_view kNames[] = {"loop", "along src", "along dst", "piece"};
   return kNames[static_cast<std::size_t>(role)];
 }
 
@@ -56,11 +57,12 @@ struct BoxOutline {
   bool past_cache = false;  // whether the destination is written past the cache, in whole lines
   std::array<int64_t, 2> unit_bits{8, 8};
   std::vector<OutlineAxis> axes;
-  bool one_run = false;  // the columns are one run, so that they are no steps of a loop
-  /// What a block is called: "block", "chunk" or "tile"; its rows and columns; and how many there are: strips (rows)
-  /// and panels (columns) of a region, and all together.
+  bool one_run = false;  // what is along the destination is one run, so that it takes no steps of a loop
+  /// What a block is called: "block", "chunk" or "tile"; its pieces along the source and along the destination; and how
+  /// many blocks there are along each in a region, and in all.
   std::string unit = "block";
-  int64_t block_rows = 1, block_cols = 1, strips = 1, panels = 1, blocks = 1;
+  std::array<int64_t, 2> block{1, 1}, region_blocks{1, 1};
+  int64_t blocks = 1;
   std::vector<OutlineBuffer> buffers;
 
   /// The index of the destination that is moved to first; and the smallest box of indices that holds all that are moved

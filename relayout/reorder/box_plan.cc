@@ -55,9 +55,9 @@ KernelShape BoxPlan::shape() const {
 void BoxPlan::describe(const BoxPlan& largest) {
   piece = largest.piece;
   long_runs = largest.long_runs;
-  col_count = largest.col_count;
-  block_rows = largest.block_rows;
-  block_cols = largest.block_cols;
+  along_dst.count = largest.along_dst.count;
+  along_src.block = largest.along_src.block;
+  along_dst.block = largest.along_dst.block;
 }
 
 }  // namespace relayout

@@ -35,10 +35,12 @@ double count(int64_t n) { return static_cast<double>(n); }
 
 /// Whether a transposition has a kernel of its own for so few rows or columns (see transpose_by_kernel()).
 bool has_few(const Loops& box, int64_t piece) {
-  const bool into_rows = box.rows.size() == 1 && box.rows[0].stride[kDst] == box.col_count * piece;
-  const bool into_cols = box.cols.size() == 1 && box.cols[0].stride[kSrc] == box.row_count * piece;
-  return (into_rows && interleaved(box.col_count, box.row_count, piece)) ||
-         (into_cols && interleaved(box.row_count, box.col_count, piece));
+  const bool into_rows =
+      box.along_src.axes.size() == 1 && box.along_src.axes[0].stride[kDst] == box.along_dst.count * piece;
+  const bool into_cols =
+      box.along_dst.axes.size() == 1 && box.along_dst.axes[0].stride[kSrc] == box.along_src.count * piece;
+  return (into_rows && interleaved(box.along_dst.count, box.along_src.count, piece)) ||
+         (into_cols && interleaved(box.along_src.count, box.along_dst.count, piece));
 }
 
 /// The pieces of a transposition's block, by what kernels take at once.
@@ -54,7 +56,7 @@ struct Tiles {
 // What a block of a box takes with each method.
 
 double transposed_ns(const Loops& box, int64_t piece) {
-  const int64_t rows = box.block_rows, cols = box.block_cols;
+  const int64_t rows = box.along_src.block, cols = box.along_dst.block;
   if (!box.strided && has_few(box, piece)) {
     const int64_t few = std::min(rows, cols), many = std::max(rows, cols);
     return kInterleavedBlock + kInterleavedLine * count(few * ceil_div(many * piece, kCacheLine));
@@ -63,14 +65,14 @@ double transposed_ns(const Loops& box, int64_t piece) {
   if (box.strided) return kEvenBlock + tiles.of(rows, cols) * kEvenTile[tiles.size];
   const int64_t line = kCacheLine / piece;
   const double whole = count((rows / line) * (cols / line)), rest = tiles.of(rows, cols) - 16 * whole;
-  const double listed = count((box.rows.size() > 1 ? rows : 0) + (box.cols.size() > 1 ? cols : 0));
+  const double listed = count((box.along_src.axes.size() > 1 ? rows : 0) + (box.along_dst.axes.size() > 1 ? cols : 0));
   return kListedBlock + kListed * listed + whole * kListedLines[tiles.size] + rest * kListedTile[tiles.size];
 }
 
 double block_ns(const Loops& box, const Transposition&) { return transposed_ns(box, box.piece[kSrc]); }
 
 double block_ns(const Loops& box, const RegisterTiles& method) {
-  const int64_t rows = box.block_rows, cols = box.block_cols;
+  const int64_t rows = box.along_src.block, cols = box.along_dst.block;
   const int64_t row_run = std::min(method.row_run, rows), col_run = std::min(method.col_run, cols);
   const double runs = count(rows) / count(row_run) * count(cols) / count(col_run);
   const Tiles tiles(box.piece[kSrc]);
@@ -78,23 +80,23 @@ double block_ns(const Loops& box, const RegisterTiles& method) {
 }
 
 double block_ns(const Loops& box, const LongCopy&) {
-  return kLongBlock +
-         count(box.block_rows) * (kLongRunNs + kLine * count(ceil_div(box.block_cols * box.piece[kSrc], kCacheLine)));
+  return kLongBlock + count(box.along_src.block) *
+                          (kLongRunNs + kLine * count(ceil_div(box.along_dst.block * box.piece[kSrc], kCacheLine)));
 }
 
 double block_ns(const Loops& box, const RepeatedRuns&) {
-  const double lines = count(ceil_div(box.block_cols * box.piece[kDst], kCacheLine));
-  return kCopyBlock + count(box.block_rows) * (kRepeated + kFilledLine * lines);
+  const double lines = count(ceil_div(box.along_dst.block * box.piece[kDst], kCacheLine));
+  return kCopyBlock + count(box.along_src.block) * (kRepeated + kFilledLine * lines);
 }
 
 double block_ns(const Loops& box, const CopiedPieces&) {
-  const double rows = count(box.block_rows), pieces = rows * count(box.block_cols);
+  const double rows = count(box.along_src.block), pieces = rows * count(box.along_dst.block);
   const int64_t halves = box.piece[kSrc] > kCacheLine / 2 ? ceil_div(box.piece[kSrc], kCacheLine / 2) : 0;
   return kCopyBlock + kRow * rows + pieces * (kPiece + kHalfLine * count(halves));
 }
 
 double block_ns(const Loops& box, const Gather&) {
-  return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
+  return kGatherBlock + count(box.along_src.block * box.along_dst.block) * kElement;
 }
 
 /// Whether attribute values differ along any of these axes.
@@ -106,18 +108,19 @@ double converted_ns(int64_t runs, int64_t values, double each, bool varies) {
   return count(runs) * (kConvertedRun + count(values) * (each + (varies ? kVaried : 0)));
 }
 double block_ns(const Loops& box, const ConvertedRuns& method) {
-  return kCopyBlock + converted_ns(box.block_rows, box.block_cols, method.each, differ(box.cols));
+  return kCopyBlock + converted_ns(box.along_src.block, box.along_dst.block, method.each, differ(box.along_dst.axes));
 }
 double block_ns(const Loops& box, const ConvertedTransposition& method) {
-  const int64_t rows = box.block_rows, cols = box.block_cols, runs = method.narrows ? cols : rows;
+  const int64_t rows = box.along_src.block, cols = box.along_dst.block, runs = method.narrows ? cols : rows;
   return transposed_ns(box, std::min(box.piece[kSrc], box.piece[kDst])) +
-         converted_ns(runs, rows * cols / runs, method.each, differ(method.narrows ? box.rows : box.cols));
+         converted_ns(runs, rows * cols / runs, method.each,
+                      differ(method.narrows ? box.along_src.axes : box.along_dst.axes));
 }
 double block_ns(const Loops& box, const ConvertedElements& method) {
-  const int64_t pieces = box.block_rows * box.block_cols;
+  const int64_t pieces = box.along_src.block * box.along_dst.block;
   const double values = count(box.elements) / count(box.blocks);
-  const double piece = method.runs ? kConvertedRun : kElement * (box.dense_cols ? 1 : 2);
-  return kGatherBlock + count(pieces) * piece + values * (method.each + (differ(box.cols) ? kVaried : 0));
+  const double piece = method.runs ? kConvertedRun : kElement * (box.along_dst.dense ? 1 : 2);
+  return kGatherBlock + count(pieces) * piece + values * (method.each + (differ(box.along_dst.axes) ? kVaried : 0));
 }
 
 double block_ns(const Loops& box, const PermutedRows& method) {

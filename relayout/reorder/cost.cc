@@ -15,10 +15,12 @@ constexpr double kRunNs = 3, kBoxNs = 2, kBlockNs = 3, kListedNs = 0.6, kFetched
 /// How many entries the lists of where a box's rows and columns start have, all blocks together. A list of one axis is
 /// free; a list of several axes is made anew for a block that starts at another row or column.
 double listed(const BoxPlan& box) {
-  const auto blocks = static_cast<double>(box.blocks), panels = blocks / static_cast<double>(box.strips);
+  const auto blocks = static_cast<double>(box.blocks), panels = blocks / static_cast<double>(box.along_src.blocks);
   double out = 0;
-  if (box.rows.size() > 1) out += static_cast<double>(box.block_rows) * (box.strips > 1 ? blocks : 1);
-  if (box.cols.size() > 1) out += static_cast<double>(box.block_cols) * (box.panels > 1 ? panels : 1);
+  if (box.along_src.axes.size() > 1)
+    out += static_cast<double>(box.along_src.block) * (box.along_src.blocks > 1 ? blocks : 1);
+  if (box.along_dst.axes.size() > 1)
+    out += static_cast<double>(box.along_dst.block) * (box.along_dst.blocks > 1 ? panels : 1);
   return out;
 }
 

@@ -39,7 +39,7 @@ std::string axis_text(const BoxOutline& box, const OutlineAxis& axis) {
 std::string box_text(const BoxOutline& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + box.kernel + "\n";
   for (const OutlineAxis& axis : box.axes) {
-    if (axis.role == OutlineAxis::Role::piece || (box.one_run && axis.role == OutlineAxis::Role::column)) continue;
+    if (axis.role == OutlineAxis::Role::piece || (box.one_run && axis.role == OutlineAxis::Role::along_dst)) continue;
     out += "      " + std::string(name(axis.role)) + "  " + axis_text(box, axis) + "\n";
   }
   return out;
@@ -71,10 +71,10 @@ std::string PlanData::kernel(const BoxPlan& box) const {
   switch (box.shape()) {
     case KernelShape::copy:
       if (box.as<RepeatedRuns>()) {
-        out = "repeat " + plural(bytes, "byte") + " in runs of " + plural(box.row_bytes(), "byte");
+        out = "repeat " + plural(bytes, "byte") + " in runs of " + plural(box.bytes_along_dst(), "byte");
         break;
       }
-      out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
+      out = "copy runs of " + plural(box.long_runs ? box.along_dst.count * bytes : bytes, "byte");
       break;
     case KernelShape::transpose: out = "transpose of " + pieces; break;
     case KernelShape::gather: out = (bytes == 0 ? "by way of bytes, " : "one by one, ") + pieces; break;
@@ -82,7 +82,7 @@ std::string PlanData::kernel(const BoxPlan& box) const {
   }
   if (box.as<RegisterTiles>()) out += " by tiles of registers";
   if (converts_) out = "convert, " + out;
-  out += ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
+  out += ", blocks of " + std::to_string(box.along_src.block) + " x " + std::to_string(box.along_dst.block);
   return box.ahead > 0 ? out + ", fetched " + plural(box.ahead, "byte") + " ahead" : out;
 }
 

@@ -2,17 +2,21 @@
 //
 // The words for what a method works on, from small to large:
 //
-//     piece    what moves at once: an element, or a few that follow each other on both sides
-//     row      pieces that follow each other in the source; column: in the destination
-//     block    some rows and columns: one call of a kernel, one unit of work of a thread
-//     strip    the rows of a block, all along a region; panel: the columns of a block
-//     region   all rows and columns of a box; the other axes are loops around it
-//     run      bytes that follow each other
-//     tile     a small region of the destination that several boxes fill together; of registers: 16 bytes by 16
-//     image    a copy, in the cache, of what a block or a tile writes: it is written to memory in whole lines
+//     piece      what moves at once: an element, or a few that follow each other on both sides
+//     along_src  the direction in which pieces follow each other in the source; along_dst: in the destination
+//     block      some pieces of both directions: one call of a kernel, one unit of work of a thread
+//     strip      what a block has along the source, of all that a region has along the destination; panel: the reverse
+//     region     all of a box in both directions; the other axes are loops around it
+//     run        bytes that follow each other
+//     tile       a small region of the destination that several boxes fill together; of registers: 16 bytes by 16
+//     image      a copy, in the cache, of what a block or a tile writes: it is written to memory in whole lines
 //
-//     transpose of 4-byte elements: rows = hw (contiguous in src), cols = c (contiguous in dst)
-//     abcdef -> fcabde: rows f (contiguous in src); columns e d b a c, all that is contiguous in dst
+//     transpose of 4-byte elements: along_src = hw, which is contiguous in src; along_dst = c, contiguous in dst
+//     abcdef -> fcabde: along_src = f; along_dst = e d b a c, all that is contiguous in dst
+//
+// A kernel sees a block as a matrix in row-major order of the destination: its row r is the r-th piece along the
+// source, and its column c the c-th along the destination, so that the pieces of a row follow each other in the
+// destination.
 #pragma once
 
 #include <algorithm>
@@ -23,38 +27,41 @@
 
 namespace relayout {
 
-/// Loops around a region of rows x columns of pieces, done block by block. The rows are several axes fused into one
-/// index, innermost axis first, and so are the columns: axes of small extents together make a block that is worth a
-/// call. Offsets and strides of src and dst count units of unit_bits: bytes, or elements where sub-byte elements could
-/// not be joined to bytes.
+/// One of the two directions of a region. It is several axes fused into one index, innermost first: axes of small
+/// extents together make a block that is worth a call.
+struct Along {
+  Axes axes;
+  int64_t count = 1;  // pieces of a region in this direction
+  /// Whether they follow each other without gaps on the side along which they go; not set for fills.
+  bool dense = false;
+  int64_t block = 1;   // pieces of a block, the unit of work
+  int64_t blocks = 1;  // blocks of a region: strips along the source, panels along the destination
+};
+
+/// Loops around a region of pieces along the source x along the destination, done block by block. Offsets and strides
+/// of src and dst count units of unit_bits: bytes, or elements where sub-byte elements could not be joined to bytes.
 struct Loops {
   /// Bytes of a piece on each side; 0 where they are single sub-byte elements. Pieces that are transposed have a power
   /// of two of bytes, at most 8, and as many on both sides where no value is converted.
   std::array<int64_t, 2> piece{1, 1};
   std::array<int8_t, 2> unit_bits{8, 8};  // of src and dst
   Offsets offset{};
-  Axes rows, cols;
-  int64_t row_count = 1, col_count = 1;
-  /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
-  bool dense_cols = false, dense_rows = false;
-  /// Whether all columns together are one run, so that they need no list: contiguous in the destination, and in the
-  /// source as well, where it is not one piece that they repeat.
+  Along along_src, along_dst;
+  /// Whether all pieces along the destination together are one run, so that they need no list: contiguous in the
+  /// destination, and in the source as well, where it is not one piece that they repeat.
   bool long_runs = false;
-  /// Whether blocks need two strides and no lists of where rows and columns start: the rows are one axis and the
-  /// columns are one axis, and the method has a kernel for that, which writes through the cache.
+  /// Whether blocks need two strides and no lists of where their rows and columns start: each direction is one axis,
+  /// and the method has a kernel for that, which writes through the cache.
   bool strided = false;
   /// Whether the destination is written past the cache, in whole lines, where the instruction set can.
   bool past_cache = false;
-  /// Rows and columns of one block, the unit of work.
-  int64_t block_rows = 1, block_cols = 1;
-  /// The strips (of block_rows rows) and the panels (of block_cols columns) of a region, and the blocks of all regions
-  /// together. In the order of blocks the strip changes fastest, then the panel, then the loops.
-  int64_t strips = 1, panels = 1, blocks = 1;
+  /// The blocks of all regions together. The strip changes fastest, then the panel, then the loops.
+  int64_t blocks = 1;
   /// How many bytes ahead of where it is read the source is prefetched. Where this is 0, a kernel may still prefetch
   /// the next columns of its own block.
   int64_t ahead = 0;
-  /// Where rows step along an index table: how many bytes ahead of where they are moved those are fetched that the
-  /// table scatters.
+  /// Where the steps along the source are those of an index table: how many bytes ahead of where they are moved those
+  /// are fetched that the table scatters.
   int64_t list_ahead = 0;
   /// The loops around the region, outermost first.
   Axes loops;
@@ -64,8 +71,8 @@ struct Loops {
   bool sub_byte() const { return unit_bits[kSrc] < 8 || unit_bits[kDst] < 8; }
   /// Bytes of a piece on the side where it is larger; 1 for single sub-byte elements.
   int64_t larger_piece() const { return std::max<int64_t>(1, std::max(piece[kSrc], piece[kDst])); }
-  /// Bytes of a region's row in the destination.
-  int64_t row_bytes() const { return col_count * piece[kDst]; }
+  /// Bytes of the destination that a region has along it.
+  int64_t bytes_along_dst() const { return along_dst.count * piece[kDst]; }
 };
 
 /// A box as a method does it; box_plan.h makes one type of all.
@@ -85,8 +92,8 @@ struct BlockRules {
 /// block. `count` is the number of steps that `to` already has. Returns the new count.
 int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side, int64_t enough = kEnoughSteps);
 
-/// Adds more axes to the rows and columns of a region through the cache whose steps are far apart, which saves loops
-/// around it.
+/// Adds more axes to both directions of a region through the cache whose steps are far apart, which saves loops around
+/// it.
 void add_far_steps(Loops& region, Axes& axes);
 
 /// Up to so many rows or columns are (de)interleaved by kernels of their own, for elements of any size.
@@ -103,7 +110,7 @@ constexpr bool interleaved(int64_t few, int64_t many, int64_t bytes) {
 void choose_square_blocks(Loops& loops);
 /// For small pieces that are moved one by one, where those of a row lie within lines of each other on both sides:
 /// blocks go along the rows. Elsewhere does nothing and returns false.
-bool choose_blocks_along_rows(Loops& loops);
+bool choose_blocks_along_dst(Loops& loops);
 /// The most elements of a block that goes by way of a buffer between source and destination, in the cache.
 inline constexpr int64_t kMaxBuffered = 4096;
 /// Chooses the blocks of sub-byte elements, with kSubByteSide rows and columns if the region has so many.
@@ -111,9 +118,9 @@ void choose_sub_byte_blocks(Loops& loops);
 inline constexpr int64_t kSubByteSide = 64;
 
 /// Bytes of the destination that consecutive rows fill without a gap.
-inline int64_t rows_run(const Loops& loops) {
-  int64_t run = loops.row_bytes();
-  for (const Axis& axis : loops.rows) {
+inline int64_t run_of_rows(const Loops& loops) {
+  int64_t run = loops.bytes_along_dst();
+  for (const Axis& axis : loops.along_src.axes) {
     if (axis.table >= 0 || axis.stride[kDst] != run) break;
     run *= axis.extent;
   }
@@ -126,7 +133,7 @@ inline constexpr int64_t kLongRunOfRows = 16 * kCacheLine;
 
 /// Whether blocks have less than 16 lines, so that starting one takes longer than moving it.
 inline bool in_small_blocks(const Loops& loops) {
-  return loops.block_rows * loops.block_cols * loops.piece[kDst] < 16 * kCacheLine;
+  return loops.along_src.block * loops.along_dst.block * loops.piece[kDst] < 16 * kCacheLine;
 }
 
 /// Takes over the rest of a box once the blocks are chosen: what is left of its axes are the loops. Limits the blocks

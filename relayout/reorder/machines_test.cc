@@ -67,7 +67,7 @@ TEST(ArmMachines, FetchNothingAheadThroughTheirCaches) {
 int64_t block_bytes(const Plan& plan) {
   int64_t most = 0;
   for (const BoxPlan& box : plan.data().boxes())
-    most = std::max(most, box.block_rows * box.block_cols * (box.piece[kSrc] + box.piece[kDst]));
+    most = std::max(most, box.along_src.block * box.along_dst.block * (box.piece[kSrc] + box.piece[kDst]));
   return most;
 }
 

@@ -46,13 +46,13 @@ bool MoveWalker::whole(const BoxPlan& box, const Offsets& base) {
 
 bool MoveWalker::block(const BoxPlan& box, const Offsets& base, int64_t number) {
   if (const auto* method = box.as<Stages>()) return stages(box, *method, base, number);
-  const int64_t strip = number % box.strips, panel = number / box.strips % box.panels;
-  const Offsets at = loops_at(box, base, number / box.strips / box.panels);
+  const int64_t strip = number % box.along_src.blocks, panel = number / box.along_src.blocks % box.along_dst.blocks;
+  const Offsets at = loops_at(box, base, number / box.along_src.blocks / box.along_dst.blocks);
   if (const auto* method = box.as<TileRuns>()) return tile_runs(*method, at);
-  const int64_t row = strip * box.block_rows, col = panel * box.block_cols;
-  return region(
-      box, at,
-      {row, std::min(row + box.block_rows, box.row_count), col, std::min(col + box.block_cols, box.col_count)});
+  const int64_t row = strip * box.along_src.block, col = panel * box.along_dst.block;
+  return region(box, at,
+                {row, std::min(row + box.along_src.block, box.along_src.count), col,
+                 std::min(col + box.along_dst.block, box.along_dst.count)});
 }
 
 bool MoveWalker::region(const BoxPlan& box, const Offsets& at, const Part& part) {
@@ -75,9 +75,9 @@ bool MoveWalker::rows(const BoxPlan& box, const Offsets& at, const Part& part) {
   const int64_t piece = piece_bits(box);
   const bool run = box.long_runs && !box.as<RepeatedRuns>();
   for (int64_t r = part.row_begin; r < part.row_end; ++r) {
-    const Offsets row = listed(box.rows, r);
+    const Offsets row = listed(box.along_src.axes, r);
     for (int64_t c = part.col_begin; c < part.col_end; ++c) {
-      Offsets to = listed(box.cols, c);
+      Offsets to = listed(box.along_dst.axes, c);
       for (std::size_t k = 0; k < kOperands; ++k) to[k] += at[k] + row[k];
       if (!found_bits(box, to, run ? (part.col_end - c) * piece : piece)) return false;
       if (run) break;
@@ -91,7 +91,7 @@ bool MoveWalker::filled(const BoxPlan& box, const Fill& method, const Offsets& a
   for (int64_t r = part.row_begin; r < part.row_end; ++r) {
     for (int64_t c = part.col_begin; c < part.col_end; ++c) {
       Offsets to = at;
-      to[kDst] += listed(box.rows, r)[kDst] + std::min(listed(box.cols, c)[kDst], method.last_col);
+      to[kDst] += listed(box.along_src.axes, r)[kDst] + std::min(listed(box.along_dst.axes, c)[kDst], method.last_col);
       if (piece == 0) {
         if (!found_bits(box, to, bits_[kDst], true)) return false;
         continue;

@@ -84,14 +84,15 @@ class Joined {
 bool MoveWalker::tiles(const BoxPlan& box, const RegisterTiles& method, const Offsets& at, const Part& part) {
   const int64_t piece = box.piece[kDst], height = kRegister / piece;
   const int64_t element = std::max<int64_t>(1, bits_[kDst] / 8);
-  const int64_t row_run = std::min(method.row_run, box.row_count), col_run = std::min(method.col_run, box.col_count);
+  const int64_t row_run = std::min(method.row_run, box.along_src.count),
+                col_run = std::min(method.col_run, box.along_dst.count);
   Joined joined(found_);
   for (int64_t r = part.row_begin; r < part.row_end; ++r) {
     const int64_t first_row = tile_start(r, row_run, height);
     for (int64_t c = part.col_begin; c < part.col_end; ++c) {
       const int64_t first_col = tile_start(c, col_run, height);
-      const int64_t src = at[kSrc] + listed(box.rows, first_row)[kSrc] + listed(box.cols, c)[kSrc];
-      const int64_t dst = at[kDst] + listed(box.rows, r)[kDst] + listed(box.cols, first_col)[kDst];
+      const int64_t src = at[kSrc] + listed(box.along_src.axes, first_row)[kSrc] + listed(box.along_dst.axes, c)[kSrc];
+      const int64_t dst = at[kDst] + listed(box.along_src.axes, r)[kDst] + listed(box.along_dst.axes, first_col)[kDst];
       for (int64_t byte = 0; byte < piece; byte += element) {
         const int64_t from = src + method.src_pattern[static_cast<std::size_t>((r - first_row) * piece + byte)];
         const int64_t to = dst + place_of(method.dst_pattern, (c - first_col) * piece + byte);
@@ -127,11 +128,11 @@ bool MoveWalker::unit(const LineProgram& program, int64_t src, int64_t dst) {
 
 bool MoveWalker::lines(const BoxPlan& box, const ProgrammedLines& method, const Offsets& at, const Part& part) {
   const LineProgram& program = *method.program;
-  const Axis &row = box.rows[0], &col = box.cols[0];
+  const Axis &row = box.along_src.axes[0], &col = box.along_dst.axes[0];
   const int64_t steps = program.steps;
   // The last strip may have fewer steps than a unit. Then the strip before it makes them.
   if (part.row_end - part.row_begin < steps && part.row_begin > 0) return true;
-  const int64_t last = box.row_count - part.row_end < steps ? box.row_count : part.row_end;
+  const int64_t last = box.along_src.count - part.row_end < steps ? box.along_src.count : part.row_end;
   const auto units = [&](int64_t first) {
     for (int64_t c = part.col_begin; c < part.col_end; ++c) {
       if (!unit(program, at[kSrc] + first * row.stride[kSrc] + c * col.stride[kSrc],

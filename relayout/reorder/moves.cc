@@ -23,7 +23,7 @@ BoxPlan or_permuted(Planned<M> plan, bool streams) {
 BoxPlan plan_listed(Loops region, Box rest, bool streams) {
   const int64_t piece = region.piece[kDst];
   choose_listed_blocks(region);
-  region.past_cache = streams && (region.dense_cols || piece >= kScatteredPiece);
+  region.past_cache = streams && (region.along_dst.dense || piece >= kScatteredPiece);
   finish(region, std::move(rest));
   if (piece < kRegister && (piece & (piece - 1)) == 0) return Planned<Gather>{std::move(region), {}};
   return Planned<CopiedPieces>{std::move(region), {}};
@@ -44,13 +44,13 @@ BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTi
   Box rest = box;
   if (choose_listed_region(region, rest.axes)) return plan_listed(std::move(region), std::move(rest), streams);
   choose_region(region, rest.axes);
-  if (element < kRegister) split_columns(region, rest.axes);
+  if (element < kRegister) split_along_dst(region, rest.axes);
   // A piece of 16 bytes fills a register: it is copied, and not transposed with others.
   const bool in_registers = element < kRegister && (element & (element - 1)) == 0;
-  if (in_registers && region.dense_cols && region.dense_rows) {
+  if (in_registers && region.along_dst.dense && region.along_src.dense) {
     if (auto plan = plan_transposition(region, rest, streams, rules)) return or_permuted(*std::move(plan), streams);
     if (tiles) return *std::move(tiles);
-    region.dense_rows = false;  // gathered with rows of other axes as well
+    region.along_src.dense = false;  // gathered with rows of other axes as well
   }
   if (in_registers) return or_permuted(plan_gather(box, std::move(region), std::move(rest), streams, rules), streams);
   return or_permuted(plan_copied_pieces(std::move(region), std::move(rest), streams, rules), streams);
@@ -84,7 +84,7 @@ bool interleaves_few(Box& box, int64_t element) {
 /// Plans a simplified box of elements of whole bytes.
 BoxPlan plan_bytes(Box box, int64_t element, bool streams, const BlockRules& rules) {
   if (auto repeated = plan_repeated_pieces(box, element, streams)) return *std::move(repeated);
-  turn_rows(box, element, element);
+  turn_along_src(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
     return plan_elements(std::move(box), element, {}, streams, rules);
   auto tiles = element < kRegister ? plan_register_tiles(box, element) : std::nullopt;

@@ -49,8 +49,8 @@ class BoxIndices {
       }
     };
     for (std::size_t l = 0; l < box_.loops.size(); ++l) take(box_.loops[l], loop(l), box_.loops[l].extent);
-    int64_t inner = box_.row_count;
-    for (auto row = box_.rows.rbegin(); row != box_.rows.rend(); ++row) {
+    int64_t inner = box_.along_src.count;
+    for (auto row = box_.along_src.axes.rbegin(); row != box_.along_src.axes.rend(); ++row) {
       inner /= row->extent;
       take(
           *row, [this, inner](int64_t j) { return index_in(row_of(j * inner)); }, row->extent);
@@ -73,8 +73,8 @@ class BoxIndices {
     // Where columns are one run, a step is a piece, which may be a byte of an element.
     const int64_t piece = piece_bits(box_);
     const bool bytes = piece < element_bits_[kDst];
-    int64_t inner = box_.col_count;
-    for (auto col = box_.cols.rbegin(); col != box_.cols.rend(); ++col) {
+    int64_t inner = box_.along_dst.count;
+    for (auto col = box_.along_dst.axes.rbegin(); col != box_.along_dst.axes.rend(); ++col) {
       inner /= col->extent;
       const int64_t by = bytes ? element_bits_[kDst] / piece : 1;
       take(
@@ -87,16 +87,16 @@ class BoxIndices {
   }
   Walk row_of(int64_t row) const {
     return [this, row](MoveWalker& walker) {
-      walker.region(box_, walker.loops_at(box_, {}, 0), {row, row + 1, 0, box_.col_count});
+      walker.region(box_, walker.loops_at(box_, {}, 0), {row, row + 1, 0, box_.along_dst.count});
     };
   }
   Walk col_of(int64_t col) const {
     return [this, col](MoveWalker& walker) {
-      walker.region(box_, walker.loops_at(box_, {}, 0), {0, 1, col, box_.col_count});
+      walker.region(box_, walker.loops_at(box_, {}, 0), {0, 1, col, box_.along_dst.count});
     };
   }
   IndexAfter loop(std::size_t number) const {
-    int64_t inner = box_.strips * box_.panels;
+    int64_t inner = box_.along_src.blocks * box_.along_dst.blocks;
     for (std::size_t l = number + 1; l < box_.loops.size(); ++l) inner *= box_.loops[l].extent;
     return [this, inner](int64_t j) { return index_in(block(j * inner)); };
   }

@@ -20,7 +20,7 @@ class Explainer {
   Explainer(const PlanData& plan, const BoxPlan& box) : plan_(plan), box_(box) {}
 
   Words operator()(const LongCopy&) const {
-    return {"copy runs", "runs of " + bytes(box_.row_bytes()) +
+    return {"copy runs", "runs of " + bytes(box_.bytes_along_dst()) +
                              " follow each other on both sides, so that each is "
                              "copied by itself"};
   }
@@ -142,8 +142,9 @@ BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
   out.past_cache = box.past_cache || (fill && fill->past_cache) || box.as<TileRuns>() != nullptr;
   for (const Operand side : {kSrc, kDst}) out.unit_bits[side] = box.unit_bits[side];
   out.one_run = box.long_runs;
-  out.block_rows = box.block_rows, out.block_cols = box.block_cols;
-  out.strips = box.strips, out.panels = box.panels, out.blocks = box.blocks;
+  out.block = {box.along_src.block, box.along_dst.block};
+  out.region_blocks = {box.along_src.blocks, box.along_dst.blocks};
+  out.blocks = box.blocks;
   if (const auto* stages = box.as<Stages>()) {
     out.unit = "chunk";
     if (stages->reads) out.buffers.push_back({true, stages->in.count, stages->in.run});
@@ -156,10 +157,11 @@ BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
     out.kernel += tiles_text(*tiles);
   }
   for (const Axis& loop : box.loops) out.axes.push_back(axis_of(loop, OutlineAxis::Role::loop));
-  for (auto row = box.rows.rbegin(); row != box.rows.rend(); ++row)
-    out.axes.push_back(axis_of(*row, OutlineAxis::Role::row));
-  for (auto col = box.cols.rbegin(); col != box.cols.rend(); ++col)
-    out.axes.push_back(axis_of(*col, OutlineAxis::Role::column));
+  const auto add = [&](const Axes& axes, OutlineAxis::Role role) {
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) out.axes.push_back(axis_of(*axis, role));
+  };
+  add(box.along_src.axes, OutlineAxis::Role::along_src);
+  add(box.along_dst.axes, OutlineAxis::Role::along_dst);
   out.axes.push_back({OutlineAxis::Role::piece, elements_of_piece(plan, box), 0, 0, false, {}});
   std::erase_if(out.axes, [](const OutlineAxis& axis) { return axis.extent == 1; });
   return out;

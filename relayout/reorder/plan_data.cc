@@ -226,7 +226,8 @@ uint32_t PlanData::plan_indexed(const BoxPlanner& planner) {
   }
   // What lies in the second level need not be fetched.
   for (BoxPlan& box : boxes_) {
-    if (box.rows[0].listed && std::max(src_.span_bytes(), dst_.span_bytes()) > machine_.l2) box.list_ahead = kListAhead;
+    if (box.along_src.axes[0].listed && std::max(src_.span_bytes(), dst_.span_bytes()) > machine_.l2)
+      box.list_ahead = kListAhead;
   }
   return 0;
 }

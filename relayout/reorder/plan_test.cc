@@ -23,7 +23,7 @@ TEST(Plan, EqualLayoutsAreOneCopy) {
   const Plan p = plan_of("nchw", "nchw", {2, 3, 4, 5});
   ASSERT_EQ(p.data().boxes().size(), 1u);
   EXPECT_EQ(p.data().boxes()[0].shape(), KernelShape::copy);
-  EXPECT_EQ(p.data().boxes()[0].col_count, 480);
+  EXPECT_EQ(p.data().boxes()[0].along_dst.count, 480);
   EXPECT_TRUE(p.data().boxes()[0].loops.empty());
   EXPECT_FALSE(p.converts());
 }
@@ -34,8 +34,8 @@ TEST(Plan, AxesFuseIntoATranspose) {
   const BoxPlan& box = p.data().boxes()[0];
   EXPECT_EQ(box.shape(), KernelShape::transpose);
   EXPECT_EQ(box.piece[kSrc], 4);
-  EXPECT_EQ(box.row_count, 20);  // h and w together
-  EXPECT_EQ(box.col_count, 64);
+  EXPECT_EQ(box.along_src.count, 20);  // h and w together
+  EXPECT_EQ(box.along_dst.count, 64);
   EXPECT_EQ(box.loops.size(), 1u);
 }
 
@@ -71,7 +71,7 @@ TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
   ASSERT_EQ(p.data().boxes().size(), 2u);
   EXPECT_EQ(p.data().boxes()[1].shape(), KernelShape::gather);
   EXPECT_TRUE(p.data().boxes()[1].loops.empty());
-  EXPECT_EQ(p.data().boxes()[1].row_count * p.data().boxes()[1].col_count, 4 * 64);
+  EXPECT_EQ(p.data().boxes()[1].along_src.count * p.data().boxes()[1].along_dst.count, 4 * 64);
 }
 
 // A few long runs are interleaved without tiles of registers.
@@ -80,7 +80,7 @@ TEST(Plan, FewAreInterleaved) {
     const Plan p = plan_of(from, to, {8, 4, 29, 31}, DType::u8);
     ASSERT_EQ(p.data().boxes().size(), 1u);
     ASSERT_TRUE(p.data().boxes()[0].as<Transposition>());
-    EXPECT_EQ(std::min(p.data().boxes()[0].row_count, p.data().boxes()[0].col_count), 2);
+    EXPECT_EQ(std::min(p.data().boxes()[0].along_src.count, p.data().boxes()[0].along_dst.count), 2);
   }
 }
 
@@ -95,9 +95,9 @@ TEST(Plan, FewAreInterleavedRowByRow) {
     ASSERT_EQ(p.data().boxes().size(), 1u);
     const BoxPlan& box = p.data().boxes()[0];
     EXPECT_EQ(box.shape(), KernelShape::transpose) << p.explain();
-    EXPECT_EQ(std::min(box.row_count, box.col_count), 3) << p.explain();
-    EXPECT_EQ(std::max(box.row_count, box.col_count), 224) << p.explain();
-    EXPECT_TRUE(box.rows.size() == 1 && box.cols.size() == 1) << p.explain();
+    EXPECT_EQ(std::min(box.along_src.count, box.along_dst.count), 3) << p.explain();
+    EXPECT_EQ(std::max(box.along_src.count, box.along_dst.count), 224) << p.explain();
+    EXPECT_TRUE(box.along_src.axes.size() == 1 && box.along_dst.axes.size() == 1) << p.explain();
   }
 }
 
@@ -120,12 +120,12 @@ TEST(Plan, SmallAxesMakeNoSmallBlocks) {
     const Plan p = plan_of(from, to, {32, 67, 29, 31}, DType::s8);
     for (const BoxPlan& box : p.data().boxes()) {
       if (box.shape() == KernelShape::gather) {
-        EXPECT_GE(box.block_rows * box.block_cols, 256) << p.explain();
+        EXPECT_GE(box.along_src.block * box.along_dst.block, 256) << p.explain();
       }
     }
   }
   const Plan few = plan_of("ABcd4b16a4b", "bcda", {32, 67, 29, 31});
-  EXPECT_GE(few.data().boxes()[0].block_rows * few.data().boxes()[0].block_cols, 1024) << few.explain();
+  EXPECT_GE(few.data().boxes()[0].along_src.block * few.data().boxes()[0].along_dst.block, 1024) << few.explain();
 }
 
 // 16 rows by 9 x 16 columns would be many small blocks. So the axis of 32 steps is cut: four steps are columns as well,
@@ -133,8 +133,8 @@ TEST(Plan, SmallAxesMakeNoSmallBlocks) {
 TEST(Plan, FewRowsTakeAPartOfAnAxis) {
   const Plan p = plan_of("OIhw16i16o", "oihw", {512, 512, 3, 3});
   ASSERT_EQ(p.data().boxes().size(), 1u);
-  EXPECT_EQ(p.data().boxes()[0].col_count, 4 * 16 * 9);
-  EXPECT_EQ(p.data().boxes()[0].row_count, 16);
+  EXPECT_EQ(p.data().boxes()[0].along_dst.count, 4 * 16 * 9);
+  EXPECT_EQ(p.data().boxes()[0].along_src.count, 16);
   EXPECT_EQ(p.data().boxes()[0].elements, 512 * 512 * 3 * 3);
 }
 
@@ -146,7 +146,7 @@ TEST(Plan, SmallRegionsOfPiecesGrow) {
   const BoxPlan& box = p.data().boxes()[0];
   EXPECT_EQ(box.shape(), KernelShape::copy);
   EXPECT_EQ(box.piece[kDst], 16);
-  EXPECT_GE(box.block_rows * box.block_cols * 16, 2 << 10) << p.explain();
+  EXPECT_GE(box.along_src.block * box.along_dst.block * 16, 2 << 10) << p.explain();
 }
 
 TEST(Plan, OddAxesAreCutForTiles) {
@@ -222,7 +222,7 @@ TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
   ASSERT_EQ(p.data().fills().size(), 1u);
   const BoxPlan& fill = p.data().fills()[0];
   EXPECT_EQ(fill.as<Fill>()->mask, uint64_t{0x0007000700070007});
-  EXPECT_EQ(fill.col_count, 7);
+  EXPECT_EQ(fill.along_dst.count, 7);
   EXPECT_EQ(fill.as<Fill>()->last_col, 21 * 16);
 }
 

@@ -17,7 +17,7 @@ BoxPlan plan_cast(Box box, const ConvertedTypes& types, bool streams, const Tabl
     if (auto plan = plan_stages(std::span(&box, 1), types, true, streams, {end, false}, tables, rules))
       return *std::move(plan);
   }
-  if (types.whole_bytes()) turn_rows(box, units(types.src), units(types.dst));
+  if (types.whole_bytes()) turn_along_src(box, units(types.src), units(types.dst));
   if (auto runs = plan_repeated_runs(box, types, streams)) return *std::move(runs);
   if (const auto run = find_run(box.axes, units(types.src), units(types.dst)); run != box.axes.end()) {
     if (stages && box.axes.size() > 1 && run->extent < kShortPiece) {

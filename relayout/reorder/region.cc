@@ -35,9 +35,11 @@ void keep_interleaved(Loops& loops, Axes& axes) {
     many.resize(1);
     count = many[0].extent;
   };
-  if (piece != loops.piece[kDst] || !loops.dense_rows || !loops.dense_cols) return;
-  if (loops.rows.size() == 1) keep_first(loops.cols, loops.col_count, loops.row_count, kSrc);
-  if (loops.cols.size() == 1) keep_first(loops.rows, loops.row_count, loops.col_count, kDst);
+  if (piece != loops.piece[kDst] || !loops.along_src.dense || !loops.along_dst.dense) return;
+  if (loops.along_src.axes.size() == 1)
+    keep_first(loops.along_dst.axes, loops.along_dst.count, loops.along_src.count, kSrc);
+  if (loops.along_dst.axes.size() == 1)
+    keep_first(loops.along_src.axes, loops.along_src.count, loops.along_dst.count, kDst);
 }
 
 }  // namespace
@@ -67,20 +69,20 @@ void choose_region(Loops& loops, Axes& axes) {
     else
       break;
   }
-  loops.dense_rows = !rows.fused.empty();
-  loops.dense_cols = !cols.fused.empty();
-  if (!loops.dense_cols) {
+  loops.along_src.dense = !rows.fused.empty();
+  loops.along_dst.dense = !cols.fused.empty();
+  if (!loops.along_dst.dense) {
     cols.fused.push_back(take(axes, nearest(axes, kDst)));
     cols.count = cols.fused[0].extent;
   }
-  if (!loops.dense_rows) {
+  if (!loops.along_src.dense) {
     rows.fused.push_back(take(axes, nearest(axes, kSrc)));
     rows.count = rows.fused[0].extent;
   }
-  loops.rows = std::move(rows.fused);
-  loops.cols = std::move(cols.fused);
-  loops.row_count = rows.count;
-  loops.col_count = cols.count;
+  loops.along_src.axes = std::move(rows.fused);
+  loops.along_dst.axes = std::move(cols.fused);
+  loops.along_src.count = rows.count;
+  loops.along_dst.count = cols.count;
   keep_interleaved(loops, axes);
 }
 
@@ -100,18 +102,18 @@ bool choose_listed_region(Loops& loops, Axes& axes) {
     if (region < kEnoughBlock) table = listed([](const Axis&) { return true; });
   }
   if (table == axes.end()) return false;
-  loops.rows = {take(axes, table)};
-  loops.row_count = loops.rows[0].extent;
-  loops.cols = {{}};
-  loops.col_count = 1;
-  loops.dense_rows = false;
-  loops.dense_cols = loops.rows[0].stride[kDst] == piece[kDst];
+  loops.along_src.axes = {take(axes, table)};
+  loops.along_src.count = loops.along_src.axes[0].extent;
+  loops.along_dst.axes = {{}};
+  loops.along_dst.count = 1;
+  loops.along_src.dense = false;
+  loops.along_dst.dense = loops.along_src.axes[0].stride[kDst] == piece[kDst];
   if (loops.larger_piece() >= kRegister) return true;
   // Some rows of single elements are read side by side, so that one list of where these are serves all.
   const auto next = nearest(axes, kDst);
-  loops.cols = {take(axes, next != axes.end() ? next : listed([](const Axis&) { return true; }))};
-  loops.col_count = loops.cols[0].extent;
-  loops.dense_cols = loops.dense_cols && loops.col_count == 1;
+  loops.along_dst.axes = {take(axes, next != axes.end() ? next : listed([](const Axis&) { return true; }))};
+  loops.along_dst.count = loops.along_dst.axes[0].extent;
+  loops.along_dst.dense = loops.along_dst.dense && loops.along_dst.count == 1;
   return true;
 }
 
@@ -119,23 +121,25 @@ void choose_listed_blocks(Loops& loops) {
   /// Rows of the source that are read side by side where single elements of them are gathered.
   constexpr int64_t kSideBySide = 16;
   const int64_t piece = loops.larger_piece();
-  loops.block_rows = piece < kRegister ? kMaxBlockSide : std::clamp<int64_t>(kOpenLines / piece, 1, kMaxBlockSide);
-  loops.block_cols = kSideBySide;
+  loops.along_src.block = piece < kRegister ? kMaxBlockSide : std::clamp<int64_t>(kOpenLines / piece, 1, kMaxBlockSide);
+  loops.along_dst.block = kSideBySide;
 }
 
-void split_columns(Loops& loops, Axes& axes) {
-  if (!loops.dense_cols || loops.dense_rows) return;
+void split_along_dst(Loops& loops, Axes& axes) {
+  if (!loops.along_dst.dense || loops.along_src.dense) return;
   std::size_t kept = 0;
   int64_t count = 1;
-  const auto enough = [&] { return kept > 0 && (count >= kFewSteps || loops.cols[kept].extent >= kEnoughSteps); };
-  while (kept < loops.cols.size() && !enough()) count *= loops.cols[kept++].extent;
-  if (kept == loops.cols.size()) return;
-  for (std::size_t i = kept + 1; i < loops.cols.size(); ++i) axes.push_back(loops.cols[i]);
-  if (loops.row_count > 1) axes.push_back(loops.rows[0]);
-  loops.rows = {loops.cols[kept]};
-  loops.row_count = loops.rows[0].extent;
-  loops.cols.resize(kept);
-  loops.col_count = count;
+  const auto enough = [&] {
+    return kept > 0 && (count >= kFewSteps || loops.along_dst.axes[kept].extent >= kEnoughSteps);
+  };
+  while (kept < loops.along_dst.axes.size() && !enough()) count *= loops.along_dst.axes[kept++].extent;
+  if (kept == loops.along_dst.axes.size()) return;
+  for (std::size_t i = kept + 1; i < loops.along_dst.axes.size(); ++i) axes.push_back(loops.along_dst.axes[i]);
+  if (loops.along_src.count > 1) axes.push_back(loops.along_src.axes[0]);
+  loops.along_src.axes = {loops.along_dst.axes[kept]};
+  loops.along_src.count = loops.along_src.axes[0].extent;
+  loops.along_dst.axes.resize(kept);
+  loops.along_dst.count = count;
 }
 
 }  // namespace relayout

@@ -179,9 +179,9 @@ TEST(StreamedPlan, NextRegionsAreFetched) {
   };
   for (const int64_t inputs : {512, 64}) {
     const BoxPlan streamed = box({512, inputs, 3, 3}, Tuning::Stream::always);
-    EXPECT_EQ(streamed.panels * streamed.strips, 1);
+    EXPECT_EQ(streamed.along_dst.blocks * streamed.along_src.blocks, 1);
     EXPECT_EQ(streamed.ahead, streamed.loops.back().stride[kSrc]);
-    EXPECT_EQ(streamed.ahead, streamed.row_count * streamed.col_count * 4);
+    EXPECT_EQ(streamed.ahead, streamed.along_src.count * streamed.along_dst.count * 4);
   }
   EXPECT_EQ(box({512, 512, 3, 3}, Tuning::Stream::never).ahead, 0);
 }
@@ -270,7 +270,7 @@ TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   const auto columns = [](const Dims& dims, const Machine& machine, DType from, DType to) {
     const Plan p =
         Plan::make({Format::parse("ab").bind(dims), from}, {Format::parse("ba").bind(dims), to}, {}, machine);
-    return p.data().boxes()[0].block_cols;
+    return p.data().boxes()[0].along_dst.block;
   };
   const Dims square{8192, 8192}, odd{8191, 8193};
   EXPECT_EQ(columns(square, {}, DType::f32, DType::f32), 256);

@@ -39,12 +39,11 @@ std::string outline_json(const BoxOutline& box, const BoxWords& words, const Lay
          ",\"why\":" + json_quoted(box.why) + ",\"kernel\":" + json_quoted(box.kernel) +
          ",\"elements\":" + number(box.elements) + ",\"past_cache\":" + (box.past_cache ? "true" : "false") +
          ",\"unit_bits\":[" + number(box.unit_bits[0]) + "," + number(box.unit_bits[1]) + "],\"unit\":\"" + box.unit +
-         "\",\"block\":[" + number(box.block_rows) + "," + number(box.block_cols) +
-         "],\"strips\":" + number(box.strips) + ",\"panels\":" + number(box.panels) +
-         ",\"blocks\":" + number(box.blocks) + ",\"first\":" + numbers(box.first) +
-         ",\"origin\":" + numbers(box.origin) + ",\"extents\":" + numbers(box.extents) +
-         ",\"axes\":" + listed(box.axes, axis) + ",\"buffers\":" + listed(box.buffers, buffer_json) +
-         ",\"nest\":" + listed(words.nest, line) + "}";
+         "\",\"block\":[" + number(box.block[0]) + "," + number(box.block[1]) + "],\"region_blocks\":[" +
+         number(box.region_blocks[0]) + "," + number(box.region_blocks[1]) + "],\"blocks\":" + number(box.blocks) +
+         ",\"first\":" + numbers(box.first) + ",\"origin\":" + numbers(box.origin) +
+         ",\"extents\":" + numbers(box.extents) + ",\"axes\":" + listed(box.axes, axis) +
+         ",\"buffers\":" + listed(box.buffers, buffer_json) + ",\"nest\":" + listed(words.nest, line) + "}";
 }
 
 std::string loop_json(const FoldedLoop& loop) {

@@ -23,11 +23,13 @@ std::string stride_words(const BoxOutline& box, const OutlineAxis& axis) {
 /// What the blocks of a box are: their sizes, and their order.
 std::string blocks_words(const BoxOutline& box) {
   if (box.unit != "block") return counted(box.blocks, box.unit) + ", one at a time";
-  std::string out = "blocks of " + counted(box.block_rows, "row") + " x " + counted(box.block_cols, "column");
-  if (box.strips * box.panels == 1) return out + ": one";
-  if (box.panels == 1) return out + ": " + std::to_string(box.strips) + ", along the rows";
-  if (box.strips == 1) return out + ": " + std::to_string(box.panels) + ", along the columns";
-  return out + ": " + std::to_string(box.strips) + " x " + std::to_string(box.panels) + ", along the rows first";
+  const auto [along_src, along_dst] = box.region_blocks;
+  std::string out = "blocks of " + std::to_string(box.block[0]) + " along the source x " +
+                    std::to_string(box.block[1]) + " along the destination: ";
+  if (along_src * along_dst == 1) return out + "one";
+  if (along_dst == 1) return out + std::to_string(along_src) + ", along the source";
+  if (along_src == 1) return out + std::to_string(along_dst) + ", along the destination";
+  return out + std::to_string(along_src) + " x " + std::to_string(along_dst) + ", along the source first";
 }
 
 std::string buffers_words(const BoxOutline& box) {

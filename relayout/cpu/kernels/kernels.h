@@ -2,8 +2,9 @@
 //
 // There is one table for each instruction set, and all are filled from the same source (*-inl.h). kernels.inc lists the
 // members of a table, one line each; it drives dispatch, the tests (every entry of every table), the benchmarks, and
-// what a user sees of kernels (list.h). A kernel is told where rows and columns start and how many bytes things have;
-// it knows nothing of layouts. It reads and writes exactly the elements asked for (a line program also reads what lies
+// what a user sees of kernels (list.h). A kernel sees a matrix, whose rows go along
+// the destination (reorder/loops.h). It is told where rows and columns start and how many bytes things have, and knows
+// nothing of layouts. It reads and writes exactly the elements asked for (a line program also reads what lies
 // between these), at any alignment.
 //
 // "Past the cache" means by stores that write whole lines to memory without reading them first (non-temporal stores).
@@ -27,8 +28,8 @@ namespace relayout::cpu {
 /// Where the columns or rows of a region start, in bytes from its base.
 using Starts = const int64_t*;
 
-/// Transposes a region of E-byte elements whose rows are contiguous in the source and whose columns are contiguous in
-/// the destination: element (r, c) goes from src + src_cols[c] + r * E to dst + dst_rows[r] + c * E. While a line of
+/// Transposes a region of E-byte elements whose rows follow each other in the source and whose columns in the
+/// destination: element (r, c) goes from src + src_cols[c] + r * E to dst + dst_rows[r] + c * E. While a line of
 /// the source is read, the line `ahead` bytes later is prefetched into the second-level cache; 0 for none.
 /// Kernels::transpose_stream writes past the cache. Its rows start at lines of the destination and are whole lines; or
 /// they have 16 or 32 bytes and start at multiples of their size, and should make whole lines one after the other.

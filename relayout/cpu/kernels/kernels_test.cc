@@ -31,8 +31,8 @@ void gather(const std::byte* src, const Offsets& offset, const Axis& row, const 
   const Plan plan = Plan::make(nothing, nothing);
   Loops box;
   box.piece = {piece, piece};
-  box.rows = {row};
-  box.cols = {col};
+  box.along_src.axes = {row};
+  box.along_dst.axes = {col};
   const auto src_rows = steps(row.extent, row.stride[kSrc]), dst_rows = steps(row.extent, row.stride[kDst]);
   const auto src_cols = steps(col.extent, col.stride[kSrc]), dst_cols = steps(col.extent, col.stride[kDst]);
   const RunContext context{plan.data(), kernels(), src, dst};

@@ -43,8 +43,8 @@ class NarrowRows {
   NarrowRows(const RunContext& context, const Loops& loops, bool packs)
       : context_(context), bytes_(loops.piece[kSrc]), packs_(packs) {
     narrow_.piece = {bytes_, bytes_};
-    narrow_.rows = loops.rows;
-    narrow_.cols = loops.cols;
+    narrow_.along_src.axes = loops.along_src.axes;
+    narrow_.along_dst.axes = loops.along_dst.axes;
   }
 
   /// The columns that fit for `rows` rows; where there are few, more.

@@ -23,8 +23,8 @@ DType value_type(ComputeType compute) { return compute == ComputeType::f32 ? DTy
 void move_pieces(const RunContext& context, const Loops& loops, const Block& block, int64_t bytes, bool transposes) {
   Loops pieces;
   pieces.piece = {bytes, bytes};
-  pieces.rows = loops.rows;
-  pieces.cols = loops.cols;
+  pieces.along_src.axes = loops.along_src.axes;
+  pieces.along_dst.axes = loops.along_dst.axes;
   if (transposes) return transpose_block(context, pieces, {}, block);
   if (bytes <= kRegister && (bytes & (bytes - 1)) == 0) return gather_elements(context, pieces, block);
   context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
@@ -62,7 +62,7 @@ void put(const RunContext& context, const Loops& loops, const Block& block, cons
 
 Converter::Converter(const RunContext& c, const Loops& loops)
     : Converter(c, c.plan.src().dtype, c.plan.dst().dtype, c.plan.attributes().arithmetic(),
-                loops.rows[0].stride[kAttribute], loops.cols[0].stride[kAttribute]) {
+                loops.along_src.axes[0].stride[kAttribute], loops.along_dst.axes[0].stride[kAttribute]) {
   straight_rows = straight_rows && !loops.sub_byte();
   straight = straight && straight_rows;
   even = even && straight_rows;
@@ -210,7 +210,7 @@ void Converter::tile(const Loops& loops, const Block& block, bool transposes) co
   const int64_t values = std::max<int64_t>(1, loops.piece[kSrc] / src_bytes);
   const bool src_sub_byte = bits(src_type) < 8, dst_sub_byte = bits(dst_type) < 8;
   const bool src_runs = !src_sub_byte && loops.long_runs;
-  const bool dst_runs = !dst_sub_byte && loops.dense_cols;
+  const bool dst_runs = !dst_sub_byte && loops.along_dst.dense;
   const bool sum = context.plan.attributes().beta != 0;
   alignas(64) std::byte fetched[static_cast<std::size_t>(kMaxBuffered) * kWidest];
   alignas(64) std::byte converted[static_cast<std::size_t>(kMaxBuffered) * kWidest];

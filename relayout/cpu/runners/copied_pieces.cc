@@ -13,15 +13,16 @@ constexpr int64_t kLinesBeside = 8;
 bool copy_pairs(const RunContext& context, const Loops& loops, const Block& b) {
   const auto split = context.kernels.split_lines[5];
   const auto join = context.kernels.join_lines[5];
-  if (!split || !join || loops.piece[kDst] != kCacheLine / 2 || loops.rows.size() != 1 || loops.cols.size() != 1)
+  if (!split || !join || loops.piece[kDst] != kCacheLine / 2 || loops.along_src.axes.size() != 1 ||
+      loops.along_dst.axes.size() != 1)
     return false;
-  const Axis &row = loops.rows[0], &col = loops.cols[0];
+  const Axis &row = loops.along_src.axes[0], &col = loops.along_dst.axes[0];
   if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kCacheLine / 2 || col.stride[kDst] != kCacheLine / 2)
     return false;
   if (!at_lines(loops, b)) return false;
-  if (loops.row_count == 2 && col.stride[kSrc] == kCacheLine && b.rows == 2 && b.cols % 2 == 0)
+  if (loops.along_src.count == 2 && col.stride[kSrc] == kCacheLine && b.rows == 2 && b.cols % 2 == 0)
     split(b.src + b.src_cols[0], b.dst, b.dst_rows, b.cols);
-  else if (loops.col_count == 2 && row.stride[kDst] == kCacheLine && b.cols == 2)
+  else if (loops.along_dst.count == 2 && row.stride[kDst] == kCacheLine && b.cols == 2)
     join(b.src + b.src_rows[0], b.src_cols, b.dst + b.dst_rows[0], b.rows);
   else
     return false;
@@ -33,7 +34,7 @@ void copy_listed(const CopyKernel& copy, const Loops& loops, const Block& b) {
   constexpr int64_t kAtOnce = 4 << 10;
   const int64_t bytes = loops.piece[kDst], group = std::max<int64_t>(1, kAtOnce / bytes);
   const int64_t all = b.rows + b.rows_behind, ahead = loops.list_ahead > 0 ? ceil_div(loops.list_ahead, bytes) : all;
-  const bool reads = loops.rows[0].stride[kSrc] == 0, writes = loops.rows[0].stride[kDst] == 0;
+  const bool reads = loops.along_src.axes[0].stride[kSrc] == 0, writes = loops.along_src.axes[0].stride[kDst] == 0;
   for (int64_t r = 0; r < b.rows; r += group) {
     const int64_t rows = std::min(group, b.rows - r), last = std::min(r + rows + ahead, all);
     for (int64_t c = 0; c < b.cols; ++c) {
@@ -51,7 +52,7 @@ void copy_listed(const CopyKernel& copy, const Loops& loops, const Block& b) {
 }  // namespace
 
 void make(const RunContext& context, const Loops& loops, const CopiedPieces&, const Block& block) {
-  if (loops.rows[0].listed) return copy_listed(context.kernels.copy, loops, block);
+  if (loops.along_src.axes[0].listed) return copy_listed(context.kernels.copy, loops, block);
   const int64_t ahead = block.ahead != 0 ? block.ahead : loops.ahead;
   context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
                        block.cols, loops.piece[kDst], ahead);
@@ -64,7 +65,7 @@ void make(const RunContext& context, const Loops& loops, const CopiedPieces&, co
 bool stream(const RunContext& context, const Loops& loops, const CopiedPieces&, const Block& b) {
   const int64_t bytes = loops.piece[kDst], unit = std::min(bytes, kCacheLine);
   if (bytes < kRegister) return false;
-  if (loops.rows[0].listed && loops.dense_cols) {
+  if (loops.along_src.axes[0].listed && loops.along_dst.dense) {
     // Pieces of other sizes follow each other within lines, which are put together in an image.
     if (bytes % kCacheLine != 0 || !at_lines(loops, b)) return false;
     copy_listed(context.kernels.copy_stream, loops, b);
@@ -73,8 +74,8 @@ bool stream(const RunContext& context, const Loops& loops, const CopiedPieces&, 
   if (copy_pairs(context, loops, b)) return true;
   const auto& copy = context.kernels.copy_stream;
   const bool many_quarters = bytes == kCacheLine / 4 && b.rows > 4;
-  if (loops.dense_rows && loops.row_count <= loops.col_count && kCacheLine % unit == 0 && bytes % unit == 0 &&
-      at_lines(loops, b, unit) && !many_quarters) {
+  if (loops.along_src.dense && loops.along_src.count <= loops.along_dst.count && kCacheLine % unit == 0 &&
+      bytes % unit == 0 && at_lines(loops, b, unit) && !many_quarters) {
     copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
     return true;
   }

@@ -59,7 +59,7 @@ template <typename T>
 bool gather_runs(const RunContext& context, const Loops& loops, const Block& block) {
   constexpr int64_t kFewSteps = 4, kRunBytes = 512;
   const bool down = block.rows > block.cols;
-  const Axes& axes = down ? loops.rows : loops.cols;
+  const Axes& axes = down ? loops.along_src.axes : loops.along_dst.axes;
   const int64_t runs = down ? block.cols : block.rows, n = down ? block.rows : block.cols;
   if (axes.size() != 1 || axes[0].table >= 0 || n < kFewSteps) return false;
   const Starts src_runs = down ? block.src_cols : block.src_rows, src = down ? block.src_rows : block.src_cols;
@@ -89,7 +89,7 @@ bool gather_runs(const RunContext& context, const Loops& loops, const Block& blo
 
 void gather_elements(const RunContext& context, const Loops& loops, const Block& block) {
   with_element(loops.piece[kSrc], [&]<typename T>(T) {
-    if (!gather_runs<T>(context, loops, block)) gather_region<T>(block, loops.rows[0].table >= 0);
+    if (!gather_runs<T>(context, loops, block)) gather_region<T>(block, loops.along_src.axes[0].table >= 0);
   });
 }
 

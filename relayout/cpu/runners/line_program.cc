@@ -10,7 +10,7 @@ bool run(const RunContext& context, const Loops& box, const ProgrammedLines& met
          int64_t begin, int64_t end) {
   const LineProgram& program = *method.program;
   const LineProgramKernel kernel = context.kernels.line_program[program.width == 64 ? 1 : 0];
-  const Axis &row = box.rows[0], &col = box.cols[0];
+  const Axis &row = box.along_src.axes[0], &col = box.along_dst.axes[0];
   const int64_t steps = program.steps;
   each_block(box, tables, begin, end, [&](const Odometer& at, const IndexRange& rows, const IndexRange& cols) {
     // The last strip may have fewer steps than a unit. Then the strip before it makes them.
@@ -23,7 +23,7 @@ bool run(const RunContext& context, const Loops& box, const ProgrammedLines& met
       kernel(src + first * row.stride[kSrc], dst + first * row.stride[kDst], program, count, apart * along.stride[kSrc],
              apart * along.stride[kDst]);
     };
-    if (box.col_count == 1) {
+    if (box.along_dst.count == 1) {
       unit(rows.begin, units, row, steps);
     } else {
       for (int64_t u = 0; u < units; ++u) unit(rows.begin + u * steps, cols.count(), col, 1);

@@ -23,8 +23,8 @@ void run_joined(const RunContext& context, const BoxPlan& box, Block block, Inde
                 int64_t shift) {
   int64_t cols[kMaxListed], first[kCacheLine], unused[kCacheLine];
   const int64_t begin = col.begin + shift, own = std::min(block.cols, col.total - begin);
-  const int64_t start = list_starts(box.cols, begin, 1, {first, unused})[kSrc];
-  list_starts(box.cols, 0, shift, {first, unused});
+  const int64_t start = list_starts(box.along_dst.axes, begin, 1, {first, unused})[kSrc];
+  list_starts(box.along_dst.axes, 0, shift, {first, unused});
   for (int64_t c = 0; c < shift; ++c) first[c] -= start;
   if (row.begin == 0 && col.begin == 0) {
     Block head = block;
@@ -41,7 +41,7 @@ void run_joined(const RunContext& context, const BoxPlan& box, Block block, Inde
       make_block(context, box, sub_block(box, block, block.rows, 1, 0, own));
     }
     std::copy_n(block.src_cols, own, cols);
-    for (int64_t c = own; c < block.cols; ++c) cols[c] = first[c - own] + box.rows[0].stride[kSrc];
+    for (int64_t c = own; c < block.cols; ++c) cols[c] = first[c - own] + box.along_src.axes[0].stride[kSrc];
     block.src_cols = cols;
   }
   if (block.rows > 0) run_block(context, box, block, row, col);
@@ -59,11 +59,11 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   const int64_t extra_cols = box.past_cache ? ceil_div(kMaxExtra, piece) : 0;
   // Each strip prefetches the next one; so the last strip of a panel must prefetch the first strip of the next panel or
   // region, which may lie elsewhere.
-  const int64_t over = box.ahead - box.block_rows * box.piece[kSrc];
-  const bool by_strips =
-      box.ahead > 0 && box.dense_rows && (box.cols.size() == 1 || box.panels == 1) && over >= 0 && over < kMaxExtra;
+  const int64_t over = box.ahead - box.along_src.block * box.piece[kSrc];
+  const bool by_strips = box.ahead > 0 && box.along_src.dense &&
+                         (box.along_dst.axes.size() == 1 || box.along_dst.blocks == 1) && over >= 0 && over < kMaxExtra;
   const auto to_next = [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
-    const int64_t stride = box.cols[0].stride[kSrc];
+    const int64_t stride = box.along_dst.axes[0].stride[kSrc];
     const int64_t next =
         col.end() < col.total ? col.most * stride : at.next_src() - at.offsets[kSrc] - col.begin * stride;
     return next - row.begin * box.piece[kSrc] + over;
@@ -89,7 +89,7 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
                       col.count(),
                       by_strips && row.end() == row.total ? to_next(at, row, col) : 0,
                       false,
-                      box.rows[0].table >= 0 ? row.total - row.end() : 0};
+                      box.along_src.axes[0].table >= 0 ? row.total - row.end() : 0};
     if (shift > 0)
       run_joined(context, box, block, row, col, shift);
     else
@@ -103,9 +103,10 @@ Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t row
   Block sub = block;
   sub.rows = rows;
   sub.cols = cols;
-  sub.offset[kAttribute] += row * loops.rows[0].stride[kAttribute] + col * loops.cols[0].stride[kAttribute];
+  sub.offset[kAttribute] +=
+      row * loops.along_src.axes[0].stride[kAttribute] + col * loops.along_dst.axes[0].stride[kAttribute];
   sub.dst_rows += row;
-  if (loops.rows[0].table >= 0) {
+  if (loops.along_src.axes[0].table >= 0) {
     sub.src_rows += row;
     sub.rows_behind += block.rows - row - rows;
   } else {
@@ -115,10 +116,10 @@ Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t row
   }
   if (col == 0) return sub;
   if (loops.long_runs)
-    sub.src += col * loops.cols[0].stride[kSrc];
+    sub.src += col * loops.along_dst.axes[0].stride[kSrc];
   else
     sub.src_cols += col;
-  const int64_t dst = loops.dense_cols ? col * loops.piece[kDst] : block.dst_cols[col];
+  const int64_t dst = loops.along_dst.dense ? col * loops.piece[kDst] : block.dst_cols[col];
   sub.dst += dst;
   sub.offset[kDst] += dst;
   return sub;

@@ -9,7 +9,8 @@ namespace relayout::cpu {
 struct BlockLists {
   Starts2 rows, cols;
 
-  BlockLists(const BoxPlan& box, const Tables& tables) : rows(box.rows, &tables), cols(box.cols, &tables) {}
+  BlockLists(const BoxPlan& box, const Tables& tables)
+      : rows(box.along_src.axes, &tables), cols(box.along_dst.axes, &tables) {}
 };
 
 /// Runs blocks [begin, end) of a box of any method that makes blocks.

@@ -115,10 +115,10 @@ void stream_block(const RunContext& context, const BoxPlan& box, const Block& bl
                   const IndexRange& cols) {
   const bool streamed = std::visit([&](const auto& method) { return stream(context, box, method, block); }, box.method);
   if (streamed) return;
-  const int64_t row_bytes = box.row_bytes();
+  const int64_t row_bytes = box.bytes_along_dst();
   // The answer must be the same for all blocks of a box, as two of them may share a line.
-  const bool one_run = cols.most >= cols.total && box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes &&
-                       rows.most * row_bytes <= kInL2;
+  const bool one_run = cols.most >= cols.total && box.along_src.axes.size() == 1 &&
+                       box.along_src.axes[0].stride[kDst] == row_bytes && rows.most * row_bytes <= kInL2;
   if (one_run) return stream_run(context, box, block);
   if (!std::visit([&](const auto& method) { return carry(context, box, method, block, cols); }, box.method))
     stream_rows(context, box, block, cols);

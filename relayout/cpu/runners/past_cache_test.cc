@@ -174,7 +174,7 @@ TEST(Stream, RunsOfShortRows) {
         for (const int64_t strip : {0, 26}) {
           const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .strip = strip});
           ASSERT_TRUE(plan.streams());
-          several += strip == 0 && plan.data().boxes()[0].strips > 1;
+          several += strip == 0 && plan.data().boxes()[0].along_src.blocks > 1;
           for (const int64_t past : {int64_t{0}, int64_t{16}, 1 + cases % 63}) {
             const test::ScopedIsa isa_scope(past == 16 ? isas.back()
                                                        : isas[static_cast<std::size_t>(cases) % isas.size()]);

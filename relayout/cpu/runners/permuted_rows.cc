@@ -241,10 +241,12 @@ bool run_permuted(const RunContext& context, const Loops& loops, const PermutedR
   // The rows of a run are those of the region; or they are steps of the last axis of the columns, so that each row of
   // the region has a run of its own.
   const bool of_region = method.of_region;
-  const Axis& next = of_region ? loops.rows[0] : loops.cols.back();
-  const int64_t steps = of_region ? loops.row_count : next.extent, region = loops.strips * loops.panels;
-  const int64_t block_steps = of_region ? loops.block_rows : loops.block_cols / (loops.col_count / next.extent);
-  const int64_t runs = of_region ? 1 : loops.block_rows;
+  const Axis& next = of_region ? loops.along_src.axes[0] : loops.along_dst.axes.back();
+  const int64_t steps = of_region ? loops.along_src.count : next.extent,
+                region = loops.along_src.blocks * loops.along_dst.blocks;
+  const int64_t block_steps =
+      of_region ? loops.along_src.block : loops.along_dst.block / (loops.along_dst.count / next.extent);
+  const int64_t runs = of_region ? 1 : loops.along_src.block;
   Odometer at(loops, tables);
   at.seek(begin / region);
   PermutedLineList list;
@@ -253,11 +255,11 @@ bool run_permuted(const RunContext& context, const Loops& loops, const PermutedR
   // with these, and it must come to the same answer.
   if (!run.plan(context, method.rows, loops.blocks * runs * block_steps * row_bytes, method.past_cache, list))
     return false;
-  Starts2 starts(loops.rows);
+  Starts2 starts(loops.along_src.axes);
   for (int64_t b = begin; b < end;) {
     // Consecutive blocks whose rows are one run are made together.
-    const int64_t block = b % region, strip = block % loops.strips, panel = block / loops.strips;
-    const bool one_run = of_region || loops.row_count == 1;
+    const int64_t block = b % region, strip = block % loops.along_src.blocks, panel = block / loops.along_src.blocks;
+    const bool one_run = of_region || loops.along_src.count == 1;
     const int64_t blocks = one_run ? std::min(region - block, end - b) : 1;
     const int64_t first = (of_region ? strip : panel) * block_steps;
     const int64_t bytes = std::min(blocks * block_steps, steps - first) * row_bytes;
@@ -267,7 +269,7 @@ bool run_permuted(const RunContext& context, const Loops& loops, const PermutedR
     if (one_run) {
       run.make(context.kernels, src, dst, bytes, beyond);
     } else {
-      const IndexRange rows{strip * loops.block_rows, loops.block_rows, loops.row_count};
+      const IndexRange rows{strip * loops.along_src.block, loops.along_src.block, loops.along_src.count};
       starts.seek(rows.begin, rows.count());
       for (int64_t r = 0; r < rows.count(); ++r)
         run.make(context.kernels, src + starts.first()[kSrc] + starts.of(kSrc)[r],

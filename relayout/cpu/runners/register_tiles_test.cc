@@ -40,7 +40,8 @@ TEST(RegisterTiles, EqualTheReference) {
         for (const BoxPlan& box : plan.data().boxes()) {
           const bool tiles = box.as<RegisterTiles>();
           tiled += tiles;
-          shorter += tiles && (box.row_count % box.block_rows != 0 || box.col_count % box.block_cols != 0);
+          shorter += tiles &&
+                     (box.along_src.count % box.along_src.block != 0 || box.along_dst.count % box.along_dst.block != 0);
         }
         for (const BoxPlan& fill : plan.data().fills()) padding += fill.as<Fill>()->past_cache;
         Guarded from_memory(src.span_bytes(), Guarded::Side::end);

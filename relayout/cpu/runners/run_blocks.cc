@@ -9,7 +9,7 @@ namespace {
 
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
-  const Axis &row = box.rows[0], &col = box.cols[0];
+  const Axis &row = box.along_src.axes[0], &col = box.along_dst.axes[0];
   each_block(box, tables, begin, end, [&](const Odometer& position, const IndexRange& rows, const IndexRange& cols) {
     const Offsets& at = position.offsets;
     run_strided(context.kernels, box,
@@ -45,10 +45,10 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
 /// not wait for each other. (Transpositions keep the last line of a row until the next panel.)
 static bool leaves_scraps(const RunContext& context, const BoxPlan& box) {
   if (to_line(context.dst + box.offset[kDst]) == 0) return false;
-  if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return rows_run(box) < kLongRunOfRows;
-  const int64_t run = !box.dense_cols  ? box.piece[kDst]
-                      : box.panels > 1 ? box.block_cols * box.piece[kDst]
-                                       : rows_run(box);
+  if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return run_of_rows(box) < kLongRunOfRows;
+  const int64_t run = !box.along_dst.dense       ? box.piece[kDst]
+                      : box.along_dst.blocks > 1 ? box.along_dst.block * box.piece[kDst]
+                                                 : run_of_rows(box);
   // Waiting for the two parts of lines of a shorter run takes longer than reading its lines before they are written.
   return box.as<CopiedPieces>() && run < 2 * kLongRunOfRows;
 }

@@ -88,7 +88,7 @@ inline int64_t to_line(const std::byte* at) {
 
 /// Whether all rows of a block start at multiples of `unit` bytes: at lines, or at halves or quarters of lines.
 inline bool at_lines(const Loops& loops, const Block& block, int64_t unit = kCacheLine) {
-  return to_line(block.dst) % unit == 0 && std::ranges::all_of(loops.rows, [&](const Axis& a) {
+  return to_line(block.dst) % unit == 0 && std::ranges::all_of(loops.along_src.axes, [&](const Axis& a) {
            return a.stride[kDst] % unit == 0 && (a.table < 0 || a.stride[kDst] != 0);
          });
 }
@@ -110,7 +110,7 @@ inline Block fetched_ahead(const Loops& loops, Block block) {
 }
 /// The same for a whole block whose rows are prefetched where they are dense, and else a line of each column.
 [[gnu::always_inline]] inline void prefetch(const Loops& loops, const Block& block) {
-  prefetch_columns(block, 0, block.cols, loops.dense_rows ? block.rows * loops.piece[kSrc] : kCacheLine,
+  prefetch_columns(block, 0, block.cols, loops.along_src.dense ? block.rows * loops.piece[kSrc] : kCacheLine,
                    block.ahead != 0 ? block.ahead : loops.ahead);
 }
 
@@ -126,7 +126,7 @@ void repeat_strided(const Kernels& kernels, const BoxPlan& box, const std::byte*
 /// repeated, or pieces or elements that are copied. Inline, because a small reorder does little more than this.
 inline void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
                         int64_t cols) {
-  const Axis &row = box.rows[0], &col = box.cols[0];
+  const Axis &row = box.along_src.axes[0], &col = box.along_dst.axes[0];
   if (const auto* transposition = box.as<Transposition>()) {
     const int64_t ahead = transposition->ahead_between && to_line(dst) == 0 ? 0 : transposition->dst_ahead;
     return kernels.transpose_strided[log2_size(box.piece[kSrc])](src, col.stride[kSrc], dst, row.stride[kDst], rows,

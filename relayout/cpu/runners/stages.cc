@@ -270,7 +270,8 @@ class Moves {
     for (std::size_t i = 0; i < moves_.size(); ++i) {
       const BoxPlan& box = moves_[i];
       if (box.strided && box.blocks == 1)
-        run_strided(inside_.kernels, box, src + box.offset[kSrc], dst + box.offset[kDst], box.row_count, box.col_count);
+        run_strided(inside_.kernels, box, src + box.offset[kSrc], dst + box.offset[kDst], box.along_src.count,
+                    box.along_dst.count);
       else if (i < kListed)
         run_blocks(inside_, box, tables_, 0, box.blocks, lists(i));
       else

@@ -69,7 +69,7 @@ template <typename Run>
 inline __attribute__((always_inline)) void each_block(const Loops& box, const Tables& tables, int64_t begin,
                                                       int64_t end, const Run& run) {
   Odometer at(box, tables);
-  const int64_t strips = box.strips, panels = box.panels;
+  const int64_t strips = box.along_src.blocks, panels = box.along_dst.blocks;
   int64_t strip = 0, panel = 0;
   if (begin == 0) {
     at.start();
@@ -79,8 +79,8 @@ inline __attribute__((always_inline)) void each_block(const Loops& box, const Ta
     strip = begin % strips;
   }
   for (int64_t b = begin; b < end; ++b) {
-    run(at, IndexRange{strip * box.block_rows, box.block_rows, box.row_count},
-        IndexRange{panel * box.block_cols, box.block_cols, box.col_count});
+    run(at, IndexRange{strip * box.along_src.block, box.along_src.block, box.along_src.count},
+        IndexRange{panel * box.along_dst.block, box.along_dst.block, box.along_dst.count});
     if (++strip < strips) continue;
     strip = 0;
     if (++panel < panels) continue;
@@ -198,10 +198,10 @@ class RegionLists {
  public:
   /// Makes the lists of all rows and columns of a box for a block; false where there is no room for them.
   bool add(const Loops& box, Block& block) {
-    const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
+    const int64_t rows = box.along_src.count, cols = box.long_runs ? 1 : box.along_dst.count;
     if (2 * (rows + cols) > kMaxStarts - used_) return false;
-    list(box.rows, rows, block.src_rows, block.dst_rows);
-    list(box.cols, cols, block.src_cols, block.dst_cols);
+    list(box.along_src.axes, rows, block.src_rows, block.dst_rows);
+    list(box.along_dst.axes, cols, block.src_cols, block.dst_cols);
     return true;
   }
 

@@ -35,7 +35,8 @@ class TileBoxes {
   void add(const BoxPlan& box) {
     TileBox& nested = boxes_[count_++];
     nested.box = &box;
-    nested.block = {nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
+    nested.block = {
+        nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.along_src.count, box.along_dst.count};
     nested.one_block = box.blocks == 1 && !box.as<Stages>() && lists_.add(box, nested.block);
   }
 

@@ -8,7 +8,7 @@ namespace {
 /// belong to the next row (see run_joined()).
 bool columns_follow(const Loops& loops, const Block& block, int64_t bytes) {
   const int64_t last = block.cols - 1;
-  return last > 0 && loops.cols.size() == 1 && block.src_cols[1] - block.src_cols[0] == bytes &&
+  return last > 0 && loops.along_dst.axes.size() == 1 && block.src_cols[1] - block.src_cols[0] == bytes &&
          block.src_cols[last] - block.src_cols[0] == last * bytes;
 }
 
@@ -23,8 +23,8 @@ bool transpose_dense(const Kernels& kernels, const Loops& loops, const Block& bl
     if (split) split(block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
     return split != nullptr;
   }
-  if (row_bytes != kCacheLine / 2 || bytes != 4 || !kernels.join_halves || loops.rows.size() != 1 || block.rows < 2 ||
-      block.dst_rows[1] - block.dst_rows[0] != row_bytes)
+  if (row_bytes != kCacheLine / 2 || bytes != 4 || !kernels.join_halves || loops.along_src.axes.size() != 1 ||
+      block.rows < 2 || block.dst_rows[1] - block.dst_rows[0] != row_bytes)
     return false;
   std::byte* const dst = block.dst + block.dst_rows[0];
   if (to_line(dst) != 0) return false;
@@ -36,8 +36,9 @@ bool transpose_dense(const Kernels& kernels, const Loops& loops, const Block& bl
 
 bool interleaves(const Kernels& kernels, const Loops& loops, const Block& block, int64_t bytes) {
   const auto& interleave = block.stream ? kernels.interleave_stream : kernels.interleave;
-  if (!few_kernel(interleave, block.cols, loops.row_count, bytes) || loops.rows.size() != 1) return false;
-  const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : loops.rows[0].stride[kDst];
+  if (!few_kernel(interleave, block.cols, loops.along_src.count, bytes) || loops.along_src.axes.size() != 1)
+    return false;
+  const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : loops.along_src.axes[0].stride[kDst];
   return stride == block.cols * bytes;
 }
 

@@ -12,14 +12,14 @@ namespace {
 /// Runs blocks that interleave a few columns, or deinterleave a few rows, through the cache. The kernel is chosen, and
 /// its list made, once for all blocks. For other boxes, does nothing and returns false.
 bool run_interleaved(const RunContext& context, const Loops& loops, const Tables& tables, int64_t begin, int64_t end) {
-  if (loops.rows.size() != 1 || loops.cols.size() != 1) return false;
-  const Axis &row = loops.rows[0], &col = loops.cols[0];
-  const int64_t bytes = loops.piece[kSrc], rows = loops.row_count, cols = loops.col_count;
+  if (loops.along_src.axes.size() != 1 || loops.along_dst.axes.size() != 1) return false;
+  const Axis &row = loops.along_src.axes[0], &col = loops.along_dst.axes[0];
+  const int64_t bytes = loops.piece[kSrc], rows = loops.along_src.count, cols = loops.along_dst.count;
   const Kernels& kernels = context.kernels;
-  const auto interleave = loops.panels == 1 && row.stride[kDst] == cols * bytes
+  const auto interleave = loops.along_dst.blocks == 1 && row.stride[kDst] == cols * bytes
                               ? few_kernel(kernels.interleave, cols, rows, bytes)
                               : nullptr;
-  const auto deinterleave = loops.strips == 1 && col.stride[kSrc] == rows * bytes
+  const auto deinterleave = loops.along_src.blocks == 1 && col.stride[kSrc] == rows * bytes
                                 ? few_kernel(kernels.deinterleave, rows, cols, bytes)
                                 : nullptr;
   if (!interleave && !deinterleave) return false;
@@ -43,9 +43,11 @@ bool run_interleaved(const RunContext& context, const Loops& loops, const Tables
 }  // namespace
 
 bool deinterleaves_whole(const Kernels& kernels, const Loops& loops) {
-  return loops.row_count > 4 && loops.rows.size() == 1 && loops.cols.size() == 1 && loops.strips == 1 &&
-         loops.panels == 1 && loops.cols[0].stride[kSrc] == loops.row_count * loops.piece[kSrc] &&
-         few_kernel(kernels.deinterleave_stream, loops.row_count, loops.col_count, loops.piece[kSrc]) != nullptr;
+  return loops.along_src.count > 4 && loops.along_src.axes.size() == 1 && loops.along_dst.axes.size() == 1 &&
+         loops.along_src.blocks == 1 && loops.along_dst.blocks == 1 &&
+         loops.along_dst.axes[0].stride[kSrc] == loops.along_src.count * loops.piece[kSrc] &&
+         few_kernel(kernels.deinterleave_stream, loops.along_src.count, loops.along_dst.count, loops.piece[kSrc]) !=
+             nullptr;
 }
 
 bool carries(const Kernels& kernels, const Loops& loops, const Block& block, const IndexRange& cols) {
@@ -54,13 +56,14 @@ bool carries(const Kernels& kernels, const Loops& loops, const Block& block, con
 }
 
 bool writes_partial_lines(const Loops& loops, const Block& block) {
-  const int64_t row_bytes = loops.row_bytes();
-  if ((row_bytes != 16 && row_bytes != 32) || loops.panels > 1) return false;
+  const int64_t row_bytes = loops.bytes_along_dst();
+  if ((row_bytes != 16 && row_bytes != 32) || loops.along_dst.blocks > 1) return false;
   const auto even = [&](const Axis& a) { return a.table < 0 && a.stride[kDst] % row_bytes == 0; };
-  if (const int64_t run = rows_run(loops); run < kLongRunOfRows && (run % kCacheLine != 0 || to_line(block.dst) != 0))
+  if (const int64_t run = run_of_rows(loops);
+      run < kLongRunOfRows && (run % kCacheLine != 0 || to_line(block.dst) != 0))
     return false;
-  return loops.rows[0].stride[kDst] == row_bytes && to_line(block.dst) % row_bytes == 0 &&
-         std::ranges::all_of(loops.rows, even) && std::ranges::all_of(loops.loops, even);
+  return loops.along_src.axes[0].stride[kDst] == row_bytes && to_line(block.dst) % row_bytes == 0 &&
+         std::ranges::all_of(loops.along_src.axes, even) && std::ranges::all_of(loops.loops, even);
 }
 
 void transpose_block(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block) {
@@ -120,10 +123,10 @@ bool run(const RunContext& context, const Loops& loops, const Transposition& met
          int64_t begin, int64_t end) {
   if (loops.past_cache || method.pack || loops.ahead != 0 || loops.strided) return false;
   if (run_interleaved(context, loops, tables, begin, end)) return true;
-  if (loops.strips > 1 || loops.panels > 1 || end - begin == 1) return false;
-  Starts2 rows(loops.rows), cols(loops.cols);
-  rows.seek(0, loops.row_count);
-  cols.seek(0, loops.col_count);
+  if (loops.along_src.blocks > 1 || loops.along_dst.blocks > 1 || end - begin == 1) return false;
+  Starts2 rows(loops.along_src.axes), cols(loops.along_dst.axes);
+  rows.seek(0, loops.along_src.count);
+  cols.seek(0, loops.along_dst.count);
   const auto transpose = context.kernels.transpose[log2_size(loops.piece[kSrc])];
   each_block(loops, tables, begin, end, [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     transpose(context.src + at.offsets[kSrc], cols.of(kSrc), context.dst + at.offsets[kDst], rows.of(kDst), row.count(),

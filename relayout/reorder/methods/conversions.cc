@@ -89,8 +89,8 @@ std::optional<Planned<ConvertedRuns>> plan_repeated_runs(const Box& box, const C
   // A block puts the values of some periods side by side, which takes as long as converting some hundred elements; and
   // if one block starts at a line, all do.
   const int64_t lines = std::lcm(period, kCacheLine);
-  runs.block_cols = kOpenLines / lines * lines;
-  runs.block_rows = std::clamp<int64_t>(runs.block_cols / runs.col_count, 1, kMaxBlockSide);
+  runs.along_dst.block = kOpenLines / lines * lines;
+  runs.along_src.block = std::clamp<int64_t>(runs.along_dst.block / runs.along_dst.count, 1, kMaxBlockSide);
   runs.past_cache = streams && !types.sums;
   finish(runs, std::move(rest));
   return {{std::move(runs), {types.each, period}}};
@@ -105,8 +105,8 @@ Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types,
   runs.piece = loops.piece;
   const bool past_cache = streams && types.whole_bytes();
   if (types.whole_bytes()) {
-    runs.block_cols = past_cache ? kOpenLines : kMaxBuffered;
-    runs.block_rows = std::clamp<int64_t>(runs.block_cols / runs.col_count, 1, kMaxBlockSide);
+    runs.along_dst.block = past_cache ? kOpenLines : kMaxBuffered;
+    runs.along_src.block = std::clamp<int64_t>(runs.along_dst.block / runs.along_dst.count, 1, kMaxBlockSide);
   } else {
     choose_sub_byte_blocks(runs);
   }
@@ -123,12 +123,12 @@ Planned<ConvertedElements> plan_converted_pieces(Box box, const ConvertedTypes& 
   const bool listed = choose_listed_region(loops, box.axes);
   if (!listed) {
     choose_region(loops, box.axes);
-    split_columns(loops, box.axes);
+    split_along_dst(loops, box.axes);
   }
   if (listed) {
     choose_listed_blocks(loops);
-  } else if (loops.piece[kDst] >= kRegister || !choose_blocks_along_rows(loops)) {
-    if (streams && loops.dense_cols)
+  } else if (loops.piece[kDst] >= kRegister || !choose_blocks_along_dst(loops)) {
+    if (streams && loops.along_dst.dense)
       choose_streamed_blocks(loops, {StreamedBox::Kind::copies, true}, rules.machine);
     else
       choose_square_blocks(loops);
@@ -149,8 +149,8 @@ ConvertedRegion choose_converted_region(const Box& box, const ConvertedTypes& ty
     return out;
   }
   choose_region(out.loops, out.rest.axes);
-  split_columns(out.loops, out.rest.axes);
-  out.transposes = types.whole_bytes() && out.loops.dense_cols && out.loops.dense_rows;
+  split_along_dst(out.loops, out.rest.axes);
+  out.transposes = types.whole_bytes() && out.loops.along_dst.dense && out.loops.along_src.dense;
   return out;
 }
 
@@ -159,8 +159,8 @@ bool converts_few(const ConvertedRegion& region, const ConvertedTypes& types) {
   const Loops& loops = region.loops;
   // The values that are converted together: rows as they lie in the source if the destination's type is narrower,
   // otherwise columns as they lie in the destination.
-  const int64_t together = loops.piece[kDst] < loops.piece[kSrc] ? loops.row_count : loops.col_count;
-  const int64_t values = loops.row_count * loops.col_count;
+  const int64_t together = loops.piece[kDst] < loops.piece[kSrc] ? loops.along_src.count : loops.along_dst.count;
+  const int64_t values = loops.along_src.count * loops.along_dst.count;
   return !region.transposes || together < kRegister ||
          (values < kEnoughBlock && values < loops.elements && units(types.src) != units(types.dst));
 }
@@ -210,7 +210,7 @@ double streamed(const Loops& loops, const ConvertedTransposition& method, const 
 
 double streamed(const Loops& loops, const ConvertedElements& method, const Traffic& traffic, const Bytes& bytes) {
   if (loops.sub_byte() || !method.runs) return traffic.in_caches(bytes, rate(loops, method));
-  if (!loops.dense_cols && loops.piece[kDst] < kScatteredPiece) return through_cache(loops, bytes);
+  if (!loops.along_dst.dense && loops.piece[kDst] < kScatteredPiece) return through_cache(loops, bytes);
   return traffic.memory(bytes) * 1.15;
 }
 

@@ -11,14 +11,14 @@ namespace {
 /// Adds rows to a small region of pieces that are copied through the cache until it has kEnoughBlock bytes. Boxes of
 /// tiles are left as they are, because the blocks of tiles are started once for all tiles.
 void grow_region(Loops& region, Axes& axes) {
-  const int64_t bytes = region.row_count * region.row_bytes();
+  const int64_t bytes = region.along_src.count * region.bytes_along_dst();
   if (bytes * count_elements(axes) <= kHalfL1) return;
-  while (region.row_count * region.row_bytes() < kEnoughBlock) {
+  while (region.along_src.count * region.bytes_along_dst() < kEnoughBlock) {
     const auto next = shortest(axes);
     if (next == axes.end()) return;
-    region.row_count *= next->extent;
-    region.rows.push_back(take(axes, next));
-    region.dense_rows = false;
+    region.along_src.count *= next->extent;
+    region.along_src.axes.push_back(take(axes, next));
+    region.along_src.dense = false;
   }
 }
 
@@ -35,24 +35,26 @@ void choose_copied_blocks(Loops& loops) {
   const auto side = [&](int64_t other) {
     const bool pairs = piece == kCacheLine / 2 && other == 2;
     const int64_t most = pairs ? kMaxBlockSide : std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
-    return std::clamp<int64_t>((loops.dense_rows ? kInL2 : 2 * kInL2) / (other * piece), 16, most);
+    return std::clamp<int64_t>((loops.along_src.dense ? kInL2 : 2 * kInL2) / (other * piece), 16, most);
   };
   const bool lines = kCacheLine % piece == 0 || piece % kCacheLine == 0;
   const int64_t runs = std::max<int64_t>(1, kCacheLine / piece);  // of a line
-  if (piece <= kCacheLine && lines && loops.dense_rows && loops.dense_cols && loops.row_count <= loops.col_count) {
-    loops.block_rows = std::min(loops.row_count, kMaxBesideRows);
-    loops.block_cols = std::clamp<int64_t>(kInL2 / (loops.block_rows * piece), 16, kBesideCols) / runs * runs;
-  } else if (lines && loops.dense_rows && loops.row_count <= loops.col_count) {
-    loops.block_rows = std::min(loops.row_count, kMaxBlockSide);
-    loops.block_cols = side(loops.block_rows);
+  if (piece <= kCacheLine && lines && loops.along_src.dense && loops.along_dst.dense &&
+      loops.along_src.count <= loops.along_dst.count) {
+    loops.along_src.block = std::min(loops.along_src.count, kMaxBesideRows);
+    loops.along_dst.block = std::clamp<int64_t>(kInL2 / (loops.along_src.block * piece), 16, kBesideCols) / runs * runs;
+  } else if (lines && loops.along_src.dense && loops.along_src.count <= loops.along_dst.count) {
+    loops.along_src.block = std::min(loops.along_src.count, kMaxBlockSide);
+    loops.along_dst.block = side(loops.along_src.block);
   } else {
-    const int64_t rows = loops.dense_rows ? std::min(loops.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
-    loops.block_cols =
-        std::min(loops.col_count, lines && loops.dense_rows ? kFewLines * kCacheLine / piece : side(rows));
+    const int64_t rows =
+        loops.along_src.dense ? std::min(loops.along_src.count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
+    loops.along_dst.block =
+        std::min(loops.along_dst.count, lines && loops.along_src.dense ? kFewLines * kCacheLine / piece : side(rows));
     // Pieces of one line each are copied in the order of the source, in long stretches.
-    loops.block_rows = piece == kCacheLine && loops.dense_rows ? kMaxBlockSide
-                       : loops.dense_rows                      ? side(loops.block_cols)
-                                                               : ceil_div(side(loops.block_cols), kSide) * kSide;
+    loops.along_src.block = piece == kCacheLine && loops.along_src.dense ? kMaxBlockSide
+                            : loops.along_src.dense                      ? side(loops.along_dst.block)
+                                                    : ceil_div(side(loops.along_dst.block), kSide) * kSide;
   }
 }
 
@@ -61,11 +63,12 @@ void choose_copied_blocks(Loops& loops) {
 void adapt_copied_region(Loops& region, Axes& axes, bool streams) {
   // Small pieces that are near each other on both sides become the columns, even where they leave gaps in the
   // destination.
-  if (region.piece[kDst] < kRegister && region.dense_rows && !region.dense_cols && region.rows.size() == 1 &&
-      region.rows[0].stride[kDst] < region.cols[0].stride[kDst]) {
-    std::swap(region.rows, region.cols);
-    std::swap(region.row_count, region.col_count);
-    region.dense_rows = false;
+  if (region.piece[kDst] < kRegister && region.along_src.dense && !region.along_dst.dense &&
+      region.along_src.axes.size() == 1 &&
+      region.along_src.axes[0].stride[kDst] < region.along_dst.axes[0].stride[kDst]) {
+    std::swap(region.along_src.axes, region.along_dst.axes);
+    std::swap(region.along_src.count, region.along_dst.count);
+    region.along_src.dense = false;
   }
   if (streams) return;
   add_far_steps(region, axes);
@@ -76,8 +79,8 @@ Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, c
   adapt_copied_region(region, rest.axes, streams);
   const int64_t piece = region.piece[kDst];
   const bool small = piece < kRegister;
-  if (!small || !choose_blocks_along_rows(region)) {
-    if (!streams || (!region.dense_cols && piece < kScatteredPiece))
+  if (!small || !choose_blocks_along_dst(region)) {
+    if (!streams || (!region.along_dst.dense && piece < kScatteredPiece))
       choose_square_blocks(region);
     else if (small)
       choose_streamed_blocks(region, {StreamedBox::Kind::copies}, rules.machine);
@@ -102,7 +105,7 @@ bool copies_scraps(const Loops& loops) {
 
 double streamed(const Loops& loops, const CopiedPieces&, const Traffic& traffic, const Bytes& bytes) {
   const int64_t piece = loops.piece[kDst];
-  if (!loops.dense_cols && piece < kScatteredPiece) return through_cache(loops, bytes);
+  if (!loops.along_dst.dense && piece < kScatteredPiece) return through_cache(loops, bytes);
   // Pieces that do not divide a line, and are no multiple of one, take longer, and so do many small blocks.
   return traffic.memory(bytes) * (in_small_blocks(loops)                               ? 2
                                   : piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08

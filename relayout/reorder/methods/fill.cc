@@ -25,8 +25,8 @@ void choose_mask(Loops& loops, Fill& method, Axes& axes) {
     bytes += (steps - 1) * stride;
     const Axis taken = take(axes, axis);
     if (steps == taken.extent) continue;
-    loops.col_count = ceil_div(taken.extent, steps);
-    loops.cols = {{loops.col_count, {0, steps * stride, 0}, -1}};
+    loops.along_dst.count = ceil_div(taken.extent, steps);
+    loops.along_dst.axes = {{loops.along_dst.count, {0, steps * stride, 0}, -1}};
     method.last_col = (taken.extent - steps) * stride;
     return;
   }
@@ -47,13 +47,14 @@ Planned<Fill> plan_fill(Box box, DType dtype, uint64_t fill_bits) {
   }
   if (loops.piece[kDst] > 0) choose_mask(loops, out.method, box.axes);
   // Where choose_mask() chose no columns, they are the innermost axes; and rows are the next ones.
-  if (loops.cols.empty()) loops.col_count = add_nearest(loops.cols, 1, box.axes, kDst);
-  loops.row_count = add_nearest(loops.rows, 1, box.axes, kDst);
-  loops.block_cols = kMaxBlockSide;
+  if (loops.along_dst.axes.empty()) loops.along_dst.count = add_nearest(loops.along_dst.axes, 1, box.axes, kDst);
+  loops.along_src.count = add_nearest(loops.along_src.axes, 1, box.axes, kDst);
+  loops.along_dst.block = kMaxBlockSide;
   // The last column may overlap the one before it, so both must be in the same block.
-  while (loops.col_count > loops.block_cols && loops.col_count % loops.block_cols == 1) --loops.block_cols;
+  while (loops.along_dst.count > loops.along_dst.block && loops.along_dst.count % loops.along_dst.block == 1)
+    --loops.along_dst.block;
   // A block has about 256 KiB.
-  loops.block_rows = std::clamp<int64_t>(2 * kInL2 / kCacheLine / loops.col_count, 1, kMaxBlockSide);
+  loops.along_src.block = std::clamp<int64_t>(2 * kInL2 / kCacheLine / loops.along_dst.count, 1, kMaxBlockSide);
   finish(loops, std::move(box));
   return out;
 }
@@ -63,8 +64,8 @@ bool fills_lines(const Loops& loops, const Fill& method) {
     return std::ranges::all_of(axes, [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; });
   };
   const bool overlaps = method.last_col != kNoLast && method.last_col % kCacheLine != 0;
-  return method.mask == ~uint64_t{0} && loops.offset[kDst] % kCacheLine == 0 && !overlaps && by_lines(loops.cols) &&
-         by_lines(loops.rows) && by_lines(loops.loops);
+  return method.mask == ~uint64_t{0} && loops.offset[kDst] % kCacheLine == 0 && !overlaps &&
+         by_lines(loops.along_dst.axes) && by_lines(loops.along_src.axes) && by_lines(loops.loops);
 }
 
 double streamed(const Loops& loops, const Fill& method, const Traffic& traffic, const Bytes& bytes) {

@@ -8,15 +8,15 @@
 namespace relayout {
 
 Planned<Gather> plan_gather(const Box& box, Loops region, Box rest, bool streams, const BlockRules& rules) {
-  if (!region.dense_cols && !streams) {
+  if (!region.along_dst.dense && !streams) {
     // Columns go along the destination, so that its lines are completed soon. The source's lines stay in the cache
     // until they are used up in either order.
-    region.dense_rows = false;
+    region.along_src.dense = false;
     rest = box;
-    region.cols = {take(rest.axes, nearest(rest.axes, kDst))};
-    region.rows = {take(rest.axes, nearest(rest.axes, kSrc))};
-    region.col_count = region.cols[0].extent;
-    region.row_count = region.rows[0].extent;
+    region.along_dst.axes = {take(rest.axes, nearest(rest.axes, kDst))};
+    region.along_src.axes = {take(rest.axes, nearest(rest.axes, kSrc))};
+    region.along_dst.count = region.along_dst.axes[0].extent;
+    region.along_src.count = region.along_src.axes[0].extent;
   }
   if (!streams) add_far_steps(region, rest.axes);
   choose_gather_blocks(region, streams, false, rules);
@@ -26,8 +26,8 @@ Planned<Gather> plan_gather(const Box& box, Loops region, Box rest, bool streams
 }
 
 void choose_gather_blocks(Loops& loops, bool streams, bool converts, const BlockRules& rules) {
-  if (!choose_blocks_along_rows(loops)) {
-    if (streams && loops.dense_cols)
+  if (!choose_blocks_along_dst(loops)) {
+    if (streams && loops.along_dst.dense)
       choose_streamed_blocks(loops, {StreamedBox::Kind::gathers, converts}, rules.machine);
     else
       choose_square_blocks(loops);
@@ -40,8 +40,8 @@ void choose_gather_blocks(Loops& loops, bool streams, bool converts, const Block
 
 bool reads_lines(const Loops& loops) {
   const int64_t apart = std::max(kCacheLine / 4, loops.piece[kSrc] + 1);
-  return !loops.dense_rows &&
-         std::ranges::any_of(loops.cols, [&](const Axis& a) { return std::abs(a.stride[kSrc]) >= apart; });
+  return !loops.along_src.dense &&
+         std::ranges::any_of(loops.along_dst.axes, [&](const Axis& a) { return std::abs(a.stride[kSrc]) >= apart; });
 }
 
 }  // namespace relayout

@@ -312,36 +312,37 @@ std::optional<Planned<ProgrammedLines>> plan_units(Unit unit, const Box& common,
   Loops out;
   out.elements = elements;
   out.piece = {unit.piece, unit.piece};
-  out.rows = {unit.row};
-  out.row_count = unit.row.extent;
+  out.along_src.axes = {unit.row};
+  out.along_src.count = unit.row.extent;
   // Windows of which most bytes are of other units: those are made next, while the source's lines are in the cache.
   const bool sparse = unit.written() < static_cast<int64_t>(program->from.size()) * width / 2;
   const auto near = nearest(rest.axes, kSrc);
   const bool across =
       near != rest.axes.end() &&
       (unit.row.extent == 1 || (sparse && std::abs(near->stride[kSrc]) < std::abs(unit.row.stride[kSrc] * unit.steps)));
-  out.cols = {across ? take(rest.axes, near) : Axis{}};
-  out.col_count = out.cols[0].extent;
-  out.block_cols = out.col_count;
-  out.block_rows = unit.steps * std::max<int64_t>(1, kHalfL1 / (unit.written() * out.col_count));
+  out.along_dst.axes = {across ? take(rest.axes, near) : Axis{}};
+  out.along_dst.count = out.along_dst.axes[0].extent;
+  out.along_dst.block = out.along_dst.count;
+  out.along_src.block = unit.steps * std::max<int64_t>(1, kHalfL1 / (unit.written() * out.along_dst.count));
   finish(out, std::move(rest));
   sort_few(out.loops, [](const Axis& a) {
     return a.table >= 0 ? std::numeric_limits<int64_t>::min() : -std::abs(a.stride[kSrc]);
   });
   if (line_program_ns(out, *program) >= most_ns) return std::nullopt;
-  const int64_t written = unit.written() / unit.steps * unit.row.extent * out.col_count * count_elements(out.loops);
+  const int64_t written =
+      unit.written() / unit.steps * unit.row.extent * out.along_dst.count * count_elements(out.loops);
   return Planned<ProgrammedLines>{std::move(out), {std::move(program), written}};
 }
 
 }  // namespace
 
 double line_program_ns(const Loops& loops, const LineProgram& program) {
-  int64_t calls = ceil_div(loops.row_count, program.steps);
+  int64_t calls = ceil_div(loops.along_src.count, program.steps);
   for (const Axis& loop : loops.loops) calls *= loop.extent;
   const auto empty = std::ranges::count(program.lines, 0, &LineProgram::Line::windows);
   const double unit =
       kUnitNs + kWindowNs * static_cast<double>(program.from.size()) + kPaddingLineNs * static_cast<double>(empty);
-  return static_cast<double>(calls) * kCallNs + static_cast<double>(calls * loops.col_count) * unit;
+  return static_cast<double>(calls) * kCallNs + static_cast<double>(calls * loops.along_dst.count) * unit;
 }
 
 std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const Machine& machine,

@@ -118,7 +118,7 @@ void run_by_words(const Planned<ProgrammedLines>& plan, const std::vector<int64_
     }
   };
   Axes loops = plan.loops.loops;
-  loops.push_back(plan.loops.cols[0]);
+  loops.push_back(plan.loops.along_dst.axes[0]);
   const auto nest = [&](auto&& self, std::size_t depth, Offsets at) -> void {
     if (depth < loops.size()) {
       for (int64_t i = 0; i < loops[depth].extent; ++i) {
@@ -127,9 +127,10 @@ void run_by_words(const Planned<ProgrammedLines>& plan, const std::vector<int64_
       }
       return;
     }
-    for (int64_t row = 0; row < plan.loops.row_count; row += program.steps) {
-      const int64_t first = std::min(row, plan.loops.row_count - program.steps);
-      unit({at[kSrc] + first * plan.loops.rows[0].stride[kSrc], at[kDst] + first * plan.loops.rows[0].stride[kDst], 0});
+    for (int64_t row = 0; row < plan.loops.along_src.count; row += program.steps) {
+      const int64_t first = std::min(row, plan.loops.along_src.count - program.steps);
+      unit({at[kSrc] + first * plan.loops.along_src.axes[0].stride[kSrc],
+            at[kDst] + first * plan.loops.along_src.axes[0].stride[kDst], 0});
     }
   };
   nest(nest, 0, plan.loops.offset);

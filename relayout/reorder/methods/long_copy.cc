@@ -5,13 +5,13 @@ namespace relayout {
 
 Loops loops_of_runs(const Axis& run, Axes& axes) {
   Loops loops;
-  loops.long_runs = loops.dense_cols = true;
-  loops.col_count = run.extent;
-  loops.cols = {run};
+  loops.long_runs = loops.along_dst.dense = true;
+  loops.along_dst.count = run.extent;
+  loops.along_dst.axes = {run};
   auto next = nearest(axes, kDst);
   if (next == axes.end()) next = std::ranges::find_if(axes, &Axis::listed);
-  loops.rows = {take(axes, next)};
-  loops.row_count = loops.rows[0].extent;
+  loops.along_src.axes = {take(axes, next)};
+  loops.along_src.count = loops.along_src.axes[0].extent;
   return loops;
 }
 
@@ -25,8 +25,8 @@ std::optional<Planned<LongCopy>> plan_long_copy(const Box& box, int64_t element,
   if (!rest.axes.empty() && bytes < (listed ? kPage : kLongRun)) return {};
   Loops loops = loops_of_runs({bytes, {1, 1, 0}, -1}, rest.axes);
   loops.elements = count_elements(box);
-  loops.block_cols = streams ? 8 * kInL2 : 2 * kInL2;
-  loops.block_rows = std::clamp<int64_t>(loops.block_cols / bytes, 1, kMaxBlockSide);
+  loops.along_dst.block = streams ? 8 * kInL2 : 2 * kInL2;
+  loops.along_src.block = std::clamp<int64_t>(loops.along_dst.block / bytes, 1, kMaxBlockSide);
   loops.past_cache = streams;
   finish(loops, std::move(rest));
   return Planned<LongCopy>{std::move(loops), {}};

@@ -58,8 +58,8 @@ bool suits(const Loops& loops, const CopiedPieces&) { return loops.piece[kSrc] <
 /// A transposition of few rows does not fill a tile of registers. But if its columns follow each other in the source,
 /// it is deinterleaved, which is faster still.
 bool suits(const Loops& loops, const Transposition&) {
-  return loops.row_count <= kFew && loops.cols.size() == 1 &&
-         loops.cols[0].stride[kSrc] != loops.row_count * loops.piece[kSrc];
+  return loops.along_src.count <= kFew && loops.along_dst.axes.size() == 1 &&
+         loops.along_dst.axes[0].stride[kSrc] != loops.along_src.count * loops.piece[kSrc];
 }
 
 }  // namespace
@@ -68,8 +68,8 @@ template <typename Method>
 std::optional<PermutedRows> permuted_rows(const Planned<Method>& plan, bool streams) {
   const Loops& loops = plan.loops;
   const auto by_table = [](const Axis& axis) { return axis.table >= 0; };
-  if (!suits(loops, plan.method) || std::ranges::any_of(loops.rows, by_table) ||
-      std::ranges::any_of(loops.cols, by_table))
+  if (!suits(loops, plan.method) || std::ranges::any_of(loops.along_src.axes, by_table) ||
+      std::ranges::any_of(loops.along_dst.axes, by_table))
     return {};
   PermutedRows out{{}, false, streams, plan.method};
   const auto note = [&](const Axes& row, const Axis& next, int64_t steps, bool of_region) {
@@ -78,12 +78,13 @@ std::optional<PermutedRows> permuted_rows(const Planned<Method>& plan, bool stre
     out.of_region = of_region;
     return !out.rows.pieces.empty();
   };
-  Axes inner = loops.cols;
+  Axes inner = loops.along_dst.axes;
   const Axis last = inner.back();
   inner.pop_back();
-  const int64_t of_row = loops.col_count / last.extent;
-  if ((loops.block_cols % of_row == 0 && note(inner, last, loops.block_cols / of_row, false)) ||
-      (loops.panels == 1 && loops.rows.size() == 1 && note(loops.cols, loops.rows[0], loops.block_rows, true)))
+  const int64_t of_row = loops.along_dst.count / last.extent;
+  if ((loops.along_dst.block % of_row == 0 && note(inner, last, loops.along_dst.block / of_row, false)) ||
+      (loops.along_dst.blocks == 1 && loops.along_src.axes.size() == 1 &&
+       note(loops.along_dst.axes, loops.along_src.axes[0], loops.along_src.block, true)))
     return out;
   return {};
 }

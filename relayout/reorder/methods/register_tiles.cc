@@ -148,10 +148,10 @@ std::optional<Planned<RegisterTiles>> plan_register_tiles(Box box, int64_t eleme
   // Where a piece has 16 bytes, it is a tile by itself, and a side may have no axis yet.
   if (rows.fused.empty()) rows.fused.push_back({});
   if (cols.fused.empty()) cols.fused.push_back({});
-  out.rows = std::move(rows.fused);
-  out.cols = std::move(cols.fused);
-  out.row_count = rows.count;
-  out.col_count = cols.count;
+  out.along_src.axes = std::move(rows.fused);
+  out.along_dst.axes = std::move(cols.fused);
+  out.along_src.count = rows.count;
+  out.along_dst.count = cols.count;
   // A block has whole steps of the last axis where possible, so that the next block lies a fixed distance away and can
   // be prefetched.
   const auto steps = [&](const Axes& axes, int64_t count, int64_t run, int64_t most) {
@@ -159,9 +159,10 @@ std::optional<Planned<RegisterTiles>> plan_register_tiles(Box box, int64_t eleme
     return block_side(count, before > run && before <= most ? before : run, most, side);
   };
   // Where a block is one row of tiles, no line of a column is read twice, so a block may have more columns.
-  out.block_cols = steps(out.cols, out.col_count, method.col_run, out.row_count <= side ? kMostSide : kBlockCols);
-  out.block_rows = steps(out.rows, out.row_count, method.row_run,
-                         std::clamp<int64_t>(2 * kHalfL1 / (element * out.block_cols), side, kMostSide));
+  out.along_dst.block = steps(out.along_dst.axes, out.along_dst.count, method.col_run,
+                              out.along_src.count <= side ? kMostSide : kBlockCols);
+  out.along_src.block = steps(out.along_src.axes, out.along_src.count, method.row_run,
+                              std::clamp<int64_t>(2 * kHalfL1 / (element * out.along_dst.block), side, kMostSide));
   finish(out, std::move(box));
   return Planned<RegisterTiles>{std::move(out), method};
 }
@@ -181,12 +182,12 @@ bool wants_tiles(const Planned<RegisterTiles>& planned, bool streams) {
   if (piece == kRegister && std::min(method.row_run, method.col_run) == 1 && !streams) return false;
   // Short runs of the destination are better done by tiles if several of them lie in one line.
   const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kCacheLine; };
-  if (!streams && run < kRegister && std::ranges::any_of(plan.cols, in_line)) return true;
+  if (!streams && run < kRegister && std::ranges::any_of(plan.along_dst.axes, in_line)) return true;
   if (std::min(method.row_run, method.col_run) * piece < kRegister) return false;
   if (streams) {
     // Past the cache, a plain transposition is better if it can write whole lines: where a run is at least a line, or
     // where runs that follow each other make a line together.
-    const Axis& row = plan.rows[0];
+    const Axis& row = plan.along_src.axes[0];
     return run < kCacheLine && (row.stride[kDst] != run || row.extent * run < kCacheLine);
   }
   return region * piece < kSmallTiles && region < plan.elements;

@@ -34,9 +34,9 @@ std::optional<Planned<RepeatedRuns>> plan_repeated_pieces(const Box& box, int64_
   loops.elements = count_elements(box);
   loops.piece = {piece, piece};
   // Blocks end at lines where runs begin at them, and short runs are put together in the cache.
-  const int64_t bytes = loops.row_bytes(), most = streams && bytes < kLongRun ? kInL2 : 2 * kInL2;
-  loops.block_cols = most / piece / kCacheLine * kCacheLine;
-  loops.block_rows = std::clamp<int64_t>(most / bytes, 1, kMaxBlockSide);
+  const int64_t bytes = loops.bytes_along_dst(), most = streams && bytes < kLongRun ? kInL2 : 2 * kInL2;
+  loops.along_dst.block = most / piece / kCacheLine * kCacheLine;
+  loops.along_src.block = std::clamp<int64_t>(most / bytes, 1, kMaxBlockSide);
   loops.past_cache = streams;
   if (!streams) note_strides(loops);
   finish(loops, std::move(rest));
@@ -44,8 +44,8 @@ std::optional<Planned<RepeatedRuns>> plan_repeated_pieces(const Box& box, int64_
 }
 
 bool shares_lines(const Loops& loops) {
-  const int64_t run = rows_run(loops);
-  return loops.row_bytes() < kLongRun && run < kLongRunOfRows && run % kCacheLine != 0;
+  const int64_t run = run_of_rows(loops);
+  return loops.bytes_along_dst() < kLongRun && run < kLongRunOfRows && run % kCacheLine != 0;
 }
 
 }  // namespace relayout

@@ -33,9 +33,9 @@ bool at_lines(const Axes& axes, Operand side) {
 /// there: then the next panel follows these rows. 0 elsewhere, and where that axis has too few steps.
 int64_t next_panel(const Loops& loops) {
   int64_t before = 1;
-  for (const Axis& col : loops.cols) {
-    if (before > 1 && col.table < 0 && col.stride[kSrc] == loops.row_count * loops.piece[kSrc]) {
-      const int64_t steps = loops.block_cols / before;
+  for (const Axis& col : loops.along_dst.axes) {
+    if (before > 1 && col.table < 0 && col.stride[kSrc] == loops.along_src.count * loops.piece[kSrc]) {
+      const int64_t steps = loops.along_dst.block / before;
       return steps > 1 && 8 * steps <= col.extent ? steps * col.stride[kSrc] : 0;
     }
     before *= col.extent;
@@ -51,27 +51,28 @@ class StreamedBlocks {
         src_(loops.piece[kSrc]),
         dst_(loops.piece[kDst]),
         narrow_(std::min(src_, dst_)),
-        length_(loops.cols[0].extent * loops.cols[0].stride[kSrc]),
+        length_(loops.along_dst.axes[0].extent * loops.along_dst.axes[0].stride[kSrc]),
         transposes_(box.kind == StreamedBox::Kind::transposes),
         copies_(box.kind == StreamedBox::Kind::copies),
         moves_(transposes_ && !box.converts && src_ >= 4),
         resized_(transposes_ && src_ != dst_),
-        lines_(at_lines(loops.cols, kSrc)),
-        rows_at_lines_(at_lines(loops.rows, kDst)),
-        packs_(transposes_ && narrow_ <= 2 && std::min(loops.row_count * src_, loops.row_bytes()) >= kCacheLine) {
+        lines_(at_lines(loops.along_dst.axes, kSrc)),
+        rows_at_lines_(at_lines(loops.along_src.axes, kDst)),
+        packs_(transposes_ && narrow_ <= 2 &&
+               std::min(loops.along_src.count * src_, loops.bytes_along_dst()) >= kCacheLine) {
     // Small elements are transposed by tiles of one line by one or two lines, so a strip reads one line of each column.
     // The same holds for values that are converted, where columns start at lines.
     rows_ = packs_               ? kCacheLine / narrow_
             : resized_ && lines_ ? std::max<int64_t>(16, kCacheLine / src_)
             : moves_             ? kMovedRows
                                  : std::max<int64_t>(kRowBytes / src_, 4);
-    const int64_t columns_apart = loops.cols[0].stride[kSrc], row_bytes = loops.row_bytes();
+    const int64_t columns_apart = loops.along_dst.axes[0].stride[kSrc], row_bytes = loops.bytes_along_dst();
     far_ = moves_ && columns_apart >= kPage;
-    linear_ = loops.dense_rows && columns_apart == loops.row_count * src_ && loops.row_count * src_ <= 8 * kRowBytes &&
-              length_ >= kHalfL1;
+    linear_ = loops.along_src.dense && columns_apart == loops.along_src.count * src_ &&
+              loops.along_src.count * src_ <= 8 * kRowBytes && length_ >= kHalfL1;
     all_lines_ = lines_ && rows_at_lines_ && !resized_;
-    by_columns_ = all_lines_ && far_ && src_ == 4 && loops.row_count >= kLongColumns * rows_ && row_bytes > kRowBytes &&
-                  row_bytes < kPage;
+    by_columns_ = all_lines_ && far_ && src_ == 4 && loops.along_src.count >= kLongColumns * rows_ &&
+                  row_bytes > kRowBytes && row_bytes < kPage;
   }
 
   bool choose() {
@@ -80,17 +81,18 @@ class StreamedBlocks {
     // Rows that follow each other are put together to one run of the destination where they are short and not whole
     // lines (converted values: half as short): some rows of a large region, or all rows of a small one. (For rows of
     // one line each there are kernels of their own.)
-    const int64_t row_bytes = loops_.row_bytes();
-    const bool follow =
-        loops_.rows.size() == 1 && loops_.rows[0].stride[kDst] == row_bytes && loops_.col_count <= kMaxBlockSide;
+    const int64_t row_bytes = loops_.bytes_along_dst();
+    const bool follow = loops_.along_src.axes.size() == 1 && loops_.along_src.axes[0].stride[kDst] == row_bytes &&
+                        loops_.along_dst.count <= kMaxBlockSide;
     const bool one_run = follow && row_bytes * (resized_ ? 2 : 1) <= kEnoughBlock && row_bytes % kCacheLine != 0;
     const bool small = follow && (row_bytes > kCacheLine || packs_) && small_region(loops_, packs_);
     const bool few = transposes_ && interleaves(loops_);
-    if ((one_run || small) && transposes_ && loops_.dense_rows && !few) {
+    if ((one_run || small) && transposes_ && loops_.along_src.dense && !few) {
       choose_run(row_bytes);
       return packs_;
     }
-    if (one_run) loops_.block_rows = few ? kMaxBlockSide : std::clamp<int64_t>(kHalfL1 / row_bytes, 16, kMaxBlockSide);
+    if (one_run)
+      loops_.along_src.block = few ? kMaxBlockSide : std::clamp<int64_t>(kHalfL1 / row_bytes, 16, kMaxBlockSide);
     choose_ahead(packs_ && !one_run);
     return packs_;
   }
@@ -98,25 +100,27 @@ class StreamedBlocks {
  private:
   /// Chooses how many columns a block has, and returns the limit that led to it.
   int64_t choose_panel() {
-    const int64_t panel_bytes = (all_lines_ || far_) && loops_.row_count >= rows_ ? 2 * kPanelBytes : kPanelBytes;
+    const int64_t panel_bytes = (all_lines_ || far_) && loops_.along_src.count >= rows_ ? 2 * kPanelBytes : kPanelBytes;
     int64_t panel = packs_ ? kPanelBytes / narrow_ : std::max<int64_t>(128, panel_bytes / dst_);
-    if (loops_.row_count < rows_) {
+    if (loops_.along_src.count < rows_) {
       // Few rows leave room for more columns.
-      panel = std::min(kMaxBlockSide, panel * rows_ / loops_.row_count);
+      panel = std::min(kMaxBlockSide, panel * rows_ / loops_.along_src.count);
       if (!packs_) panel = std::max(panel, kMaxBlockSide / 2);
     } else if (by_columns_) {
       panel = kRowBytes / dst_;
     } else if (linear_ && moves_) {
       // As whole columns where both sides start at lines.
-      panel = all_lines_ ? kInL2 / (loops_.row_count * src_) : kPanelBytes / dst_;
+      panel = all_lines_ ? kInL2 / (loops_.along_src.count * src_) : kPanelBytes / dst_;
     }
-    const bool capped = machine_.slow_shared_l3() && transposes_ && loops_.row_count >= rows_ && (packs_ || !linear_);
+    const bool capped =
+        machine_.slow_shared_l3() && transposes_ && loops_.along_src.count >= rows_ && (packs_ || !linear_);
     if (capped) panel = std::min(panel, near_columns());
     // All panels have about the same size, and whole lines.
     const int64_t whole = std::max<int64_t>(16, kCacheLine / (packs_ ? narrow_ : dst_));
-    const int64_t panels = std::max<int64_t>(1, (loops_.col_count + (capped ? panel - 1 : panel / 2)) / panel);
-    loops_.block_cols =
-        by_columns_ ? panel : std::min(kMaxBlockSide, ceil_div(ceil_div(loops_.col_count, panels), whole) * whole);
+    const int64_t panels = std::max<int64_t>(1, (loops_.along_dst.count + (capped ? panel - 1 : panel / 2)) / panel);
+    loops_.along_dst.block =
+        by_columns_ ? panel
+                    : std::min(kMaxBlockSide, ceil_div(ceil_div(loops_.along_dst.count, panels), whole) * whole);
     return panel;
   }
 
@@ -129,7 +133,7 @@ class StreamedBlocks {
   int64_t near_columns() const {
     if (packs_ && src_ > narrow_) return kCacheLine / narrow_;
     if (rows_at_lines_ && dst_ > 1) return packs_ ? 2 * kFollowed : kFollowed;
-    const Axis& col = loops_.cols[0];
+    const Axis& col = loops_.along_dst.axes[0];
     const int64_t power = col.stride[kSrc] & -col.stride[kSrc];
     if (power == 0 || src_ > 4) return kMaxBlockSide;
     const int64_t most = std::max(2 * kCacheLine / narrow_, machine_.l2 / power / 4);
@@ -139,23 +143,23 @@ class StreamedBlocks {
   /// A block of few columns gets many rows, and a small region is one block, so that lists of offsets serve more
   /// pieces.
   void choose_rows(int64_t panel) {
-    const int64_t piece = loops_.larger_piece(), rows = loops_.row_count;
-    loops_.block_rows = packs_ ? std::min(kMaxBlockSide, kStrips * rows_) : rows_;
+    const int64_t piece = loops_.larger_piece(), rows = loops_.along_src.count;
+    loops_.along_src.block = packs_ ? std::min(kMaxBlockSide, kStrips * rows_) : rows_;
     if (copies_) {
-      loops_.block_rows =
-          std::clamp<int64_t>(2 * kHalfL1 / (std::min(loops_.col_count, panel) * piece), 4, kMaxBlockSide);
+      loops_.along_src.block =
+          std::clamp<int64_t>(2 * kHalfL1 / (std::min(loops_.along_dst.count, panel) * piece), 4, kMaxBlockSide);
     }
     if (!packs_) {
-      loops_.block_rows = std::clamp((loops_.col_count * piece <= kCacheLine ? kOpenLines : kHalfL1) /
-                                         (std::min(loops_.col_count, loops_.block_cols) * piece),
-                                     loops_.block_rows, kMaxBlockSide);
-    } else if (rows * loops_.col_count * piece <= kHalfL1) {
-      loops_.block_rows = std::min(rows, kMaxBlockSide);
+      loops_.along_src.block = std::clamp((loops_.along_dst.count * piece <= kCacheLine ? kOpenLines : kHalfL1) /
+                                              (std::min(loops_.along_dst.count, loops_.along_dst.block) * piece),
+                                          loops_.along_src.block, kMaxBlockSide);
+    } else if (rows * loops_.along_dst.count * piece <= kHalfL1) {
+      loops_.along_src.block = std::min(rows, kMaxBlockSide);
     }
-    if (linear_) loops_.block_rows = std::max(loops_.block_rows, moves_ ? rows : 512 / src_);
+    if (linear_) loops_.along_src.block = std::max(loops_.along_src.block, moves_ ? rows : 512 / src_);
     if (by_columns_) {
       const int64_t strips = ceil_div(rows, kMaxBlockSide);
-      loops_.block_rows = ceil_div(ceil_div(rows, strips), kMovedRows) * kMovedRows;
+      loops_.along_src.block = ceil_div(ceil_div(rows, strips), kMovedRows) * kMovedRows;
     }
   }
 
@@ -164,31 +168,32 @@ class StreamedBlocks {
   void choose_run(int64_t row_bytes) {
     const int64_t whole = std::max<int64_t>(1, kCacheLine / src_);
     const int64_t most = std::clamp(kInL2 / row_bytes, whole, kMaxBlockSide) / whole * whole;
-    const int64_t strips = ceil_div(loops_.row_count, most);
-    loops_.block_cols = loops_.col_count;
-    loops_.block_rows = std::min(loops_.row_count, ceil_div(ceil_div(loops_.row_count, strips), whole) * whole);
-    loops_.ahead = loops_.block_rows * src_ + kCacheLine - 1;
+    const int64_t strips = ceil_div(loops_.along_src.count, most);
+    loops_.along_dst.block = loops_.along_dst.count;
+    loops_.along_src.block =
+        std::min(loops_.along_src.count, ceil_div(ceil_div(loops_.along_src.count, strips), whole) * whole);
+    loops_.ahead = loops_.along_src.block * src_ + kCacheLine - 1;
   }
 
   /// How far ahead the source is fetched: along a source without gaps in the order of its bytes, or the next panel, or
   /// the next strips.
   void choose_ahead(bool tiles) {
     const int64_t partial = lines_ ? 0 : kCacheLine - 1;
-    const bool together = tiles && lines_ && src_ == narrow_ && loops_.row_count >= kStripsTogether * rows_;
-    const int64_t strip = (tiles ? rows_ * (together ? kStripsTogether : 1) : loops_.block_rows) * src_;
+    const bool together = tiles && lines_ && src_ == narrow_ && loops_.along_src.count >= kStripsTogether * rows_;
+    const int64_t strip = (tiles ? rows_ * (together ? kStripsTogether : 1) : loops_.along_src.block) * src_;
     // Fetching the next panel gains nothing where values are widened.
-    const int64_t onward = transposes_ && loops_.dense_rows && src_ >= dst_ ? next_panel(loops_) : 0;
+    const int64_t onward = transposes_ && loops_.along_src.dense && src_ >= dst_ ? next_panel(loops_) : 0;
     if (by_columns_) {
       loops_.ahead = kRowBytes;
     } else if (linear_) {
       loops_.ahead = std::min(kInL2, length_ / 8);
     } else if (onward > 0) {
       loops_.ahead = onward + partial;
-    } else if (loops_.dense_rows && strip < loops_.row_count * src_) {
+    } else if (loops_.along_src.dense && strip < loops_.along_src.count * src_) {
       const int64_t strips = !tiles                      ? 1
                              : src_ == 4 * dst_          ? kQuarteredStrips
                              : machine_.slow_shared_l3() ? 1
-                                                         : ceil_div(kOpenLines, loops_.block_cols * strip);
+                                                         : ceil_div(kOpenLines, loops_.along_dst.block * strip);
       loops_.ahead = strips * strip + partial;
     }
   }
@@ -219,29 +224,34 @@ Offsets next_block(const Loops& loops) {
     if (last.table >= 0 || block % before != 0) return {};
     return {block / before * last.stride[kSrc], block / before * last.stride[kDst], 0};
   };
-  if (loops.block_rows < loops.row_count) return step(loops.rows, loops.row_count, loops.block_rows);
-  if (loops.block_cols < loops.col_count) return step(loops.cols, loops.col_count, loops.block_cols);
+  if (loops.along_src.block < loops.along_src.count)
+    return step(loops.along_src.axes, loops.along_src.count, loops.along_src.block);
+  if (loops.along_dst.block < loops.along_dst.count)
+    return step(loops.along_dst.axes, loops.along_dst.count, loops.along_dst.block);
   return loops.loops.empty() ? Offsets{} : step(loops.loops, loops.loops.back().extent, 1);
 }
 
 int64_t next_columns(const Loops& loops) {
-  if (!loops.dense_rows || loops.block_rows < loops.row_count) return 0;
+  if (!loops.along_src.dense || loops.along_src.block < loops.along_src.count) return 0;
   const int64_t step = next_block(loops)[kSrc];
   return step > 0 && step <= kInL2 ? step : 0;
 }
 
 bool small_region(const Loops& loops, bool packed) {
-  const int64_t times = packed ? 1 : 2, row_bytes = loops.row_bytes();
-  return times * row_bytes <= 512 && times * row_bytes * loops.row_count <= kInL2;
+  const int64_t times = packed ? 1 : 2, row_bytes = loops.bytes_along_dst();
+  return times * row_bytes <= 512 && times * row_bytes * loops.along_src.count <= kInL2;
 }
 
 bool interleaves(const Loops& loops) {
-  const Axis &row = loops.rows[0], &col = loops.cols[0];
+  const Axis &row = loops.along_src.axes[0], &col = loops.along_dst.axes[0];
   const int64_t bytes = loops.piece[kSrc];
-  const bool one = loops.rows.size() == 1 && loops.cols.size() == 1 && row.table < 0 && col.table < 0;
+  const bool one =
+      loops.along_src.axes.size() == 1 && loops.along_dst.axes.size() == 1 && row.table < 0 && col.table < 0;
   return one && loops.piece[kDst] == bytes &&
-         ((interleaved(loops.col_count, loops.row_count, bytes) && row.stride[kDst] == loops.col_count * bytes) ||
-          (interleaved(loops.row_count, loops.col_count, bytes) && col.stride[kSrc] == loops.row_count * bytes));
+         ((interleaved(loops.along_dst.count, loops.along_src.count, bytes) &&
+           row.stride[kDst] == loops.along_dst.count * bytes) ||
+          (interleaved(loops.along_src.count, loops.along_dst.count, bytes) &&
+           col.stride[kSrc] == loops.along_src.count * bytes));
 }
 
 }  // namespace relayout

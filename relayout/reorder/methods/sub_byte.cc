@@ -41,10 +41,10 @@ Planned<SubByte> plan_sub_byte(Box box, int bits) {
   out.elements = count_elements(box);
   out.piece = {0, 0};
   out.unit_bits = {static_cast<int8_t>(bits), static_cast<int8_t>(bits)};
-  out.cols = {take(box.axes, nearest(box.axes, kDst))};
-  out.rows = {take(box.axes, nearest(box.axes, kSrc))};
-  out.col_count = add_nearest(out.cols, out.cols[0].extent, box.axes, kDst, kSubByteSide);
-  out.row_count = add_nearest(out.rows, out.rows[0].extent, box.axes, kSrc, kSubByteSide);
+  out.along_dst.axes = {take(box.axes, nearest(box.axes, kDst))};
+  out.along_src.axes = {take(box.axes, nearest(box.axes, kSrc))};
+  out.along_dst.count = add_nearest(out.along_dst.axes, out.along_dst.axes[0].extent, box.axes, kDst, kSubByteSide);
+  out.along_src.count = add_nearest(out.along_src.axes, out.along_src.axes[0].extent, box.axes, kSrc, kSubByteSide);
   choose_sub_byte_blocks(out);
   finish(out, std::move(box));
   return {std::move(out), {}};

@@ -206,7 +206,7 @@ class PlanOrder {
     const index = this.index(element);
     if (!box) return [];
     const out = box.axes.map(() => null);
-    let position = Math.floor(move.block / (box.strips * box.panels));
+    let position = Math.floor(move.block / (box.region_blocks[0] * box.region_blocks[1]));
     for (let a = box.axes.length; a-- > 0; ) {
       const { role, extent, parts } = box.axes[a];
       if (role === "loop") {
