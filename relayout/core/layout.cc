@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "relayout/core/overflow.h"
+#include "relayout/core/reach.h"
 #include "relayout/core/wide.h"
 
 namespace relayout {
@@ -238,8 +239,8 @@ std::pair<int64_t, int64_t> Layout::offset_range() const {
   if (swizzled()) return {low_, high_};
   int64_t low = offset0_, high = offset0_;
   for (const Digit& digit : digits_) {
-    const int64_t reach = (digit.extent - 1) * digit.stride;
-    (reach < 0 ? low : high) += reach;
+    const int64_t far = reach(digit);
+    (far < 0 ? low : high) += far;
   }
   return {low, high};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "relayout/core/layout.h"
+#include "relayout/core/reach.h"
 #include "relayout/core/small_vector.h"
 
 namespace relayout {
@@ -49,7 +50,7 @@ SearchedDigits searched_digits(const Layout& layout, const Dims& extents) {
   out.reach.resize(out.list.size() + 1);
   out.divisor.resize(out.list.size() + 1);
   for (std::size_t k = out.list.size(); k-- > 0;) {
-    out.reach[k] = out.reach[k + 1] + (out.list[k].extent - 1) * std::abs(out.list[k].stride);
+    out.reach[k] = out.reach[k + 1] + std::abs(reach(out.list[k]));
     out.divisor[k] = std::gcd(out.divisor[k + 1], out.list[k].stride);
   }
   return out;

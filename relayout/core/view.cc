@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "relayout/core/reach.h"
 #include "relayout/core/view_parts.h"
 
 namespace relayout {
@@ -265,7 +266,7 @@ Layout flip(const Layout& layout, int d) {
   LayoutParts out(layout);
   if (layout.empty()) return layout;
   for (Digit& digit : out.digits[static_cast<std::size_t>(d)]) {
-    out.offset0 += (digit.extent - 1) * digit.stride;
+    out.offset0 += reach(digit);
     digit.stride = -digit.stride;
   }
   return out.layout();

@@ -21,7 +21,7 @@ bool continues(const Axis& outer, const Axis& inner) {
 /// Makes an axis of a box go the other way.
 void turn(Box& box, Axis& axis) {
   for (std::size_t k = 0; k < kOperands; ++k) {
-    box.offset[k] += (axis.extent - 1) * axis.stride[k];
+    box.offset[k] += axis.reach(k);
     axis.stride[k] = -axis.stride[k];
   }
 }
@@ -60,6 +60,15 @@ void simplify(Box& box) {
   }
   axes.resize(kept);
   std::ranges::reverse(axes);
+}
+
+Interval reach(const Offsets& start, const Axes& axes, Operand operand, int64_t unit) {
+  Interval out{start[operand], start[operand] + unit};
+  for (const Axis& axis : axes) {
+    const int64_t far = axis.reach(operand);
+    (far < 0 ? out.begin : out.end) += far;
+  }
+  return out;
 }
 
 int64_t count_elements(const Axes& axes) {

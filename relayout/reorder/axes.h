@@ -22,6 +22,13 @@ void scale(Box& box, int64_t src_units, int64_t dst_units);
 /// tables before all. The set of offset tuples stays the same. Cost: quadratic in the axes.
 void simplify(Box& box);
 
+/// Some units of one operand. reach() has those between the first and the last element, of `unit` units each, that axes
+/// without tables step to from `start` on.
+struct Interval {
+  int64_t begin, end;
+};
+Interval reach(const Offsets& start, const Axes& axes, Operand operand, int64_t unit);
+
 int64_t count_elements(const Axes& axes);
 inline int64_t count_elements(const Box& box) { return count_elements(box.axes); }
 

@@ -14,7 +14,7 @@ constexpr int64_t kMaxRun = 1 << 10;
 
 int64_t span_of(std::span<const Axis> axes, Operand side) {
   int64_t out = 0;
-  for (const Axis& axis : axes) out += (axis.extent - 1) * axis.stride[side];
+  for (const Axis& axis : axes) out += axis.reach(side);
   return out;
 }
 
@@ -25,7 +25,7 @@ bool nested(std::span<const Axis> axes, Operand side, int64_t unit, bool dense) 
   std::ranges::sort(sorted, {}, [&](const Axis& axis) { return axis.stride[side]; });
   for (const Axis& axis : sorted) {
     if (axis.stride[side] < unit || (dense && axis.stride[side] > unit)) return false;
-    unit += (axis.extent - 1) * axis.stride[side];
+    unit += axis.reach(side);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // Staged in-place reorders: which dims can be cut into parts, and in which order the parts may be done.
 #include <numeric>
 
+#include "relayout/core/reach.h"
 #include "relayout/reorder/in_place_steps.h"
 
 namespace relayout {
@@ -46,7 +47,7 @@ Layout part_layout(const Layout& layout, const CutChoice& candidate, uint32_t ta
   if (layout.swizzled()) return Layout::from_digits(dims, digits, layout.offset0()).with_swizzle(layout.swizzle());
   int64_t lowest = 0;
   for (const Digits& dim : digits) {
-    for (const Digit& digit : dim) lowest += std::min<int64_t>(0, (digit.extent - 1) * digit.stride);
+    for (const Digit& digit : dim) lowest += std::min<int64_t>(0, reach(digit));
   }
   return Layout::from_digits(dims, digits, -lowest);
 }

@@ -76,6 +76,9 @@ struct Axis {
   /// each operand on which all steps are equal, as they are in the attribute values, and else 0.
   bool listed = false;
 
+  /// How far the last index lies from the first on an operand, in units.
+  int64_t reach(std::size_t operand) const { return (extent - 1) * stride[operand]; }
+
   bool operator==(const Axis&) const = default;
 };
 

@@ -10,15 +10,11 @@ void SectionRun::measure(int64_t element) {
   begin = kNone;
   int64_t end = 0;
   for (const SectionBox& box : boxes) {
-    int64_t low = box.offset[kDst], high = low;
-    for (const Axis& axis : box.axes) {
-      const int64_t reach = (axis.extent - 1) * axis.stride[kDst];
-      (reach < 0 ? low : high) += reach;
-    }
-    end = begin == kNone ? high : std::max(end, high);
-    begin = std::min(begin, low);
+    const Interval own = reach(box.offset, box.axes, kDst, element);
+    end = begin == kNone ? own.end : std::max(end, own.end);
+    begin = std::min(begin, own.begin);
   }
-  bytes = end - begin + element;
+  bytes = end - begin;
 }
 
 int64_t SectionRun::elements(bool padding) const {

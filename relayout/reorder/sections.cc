@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "relayout/core/reach.h"
 #include "relayout/reorder/axes.h"
 #include "relayout/reorder/refine_dim.h"
 
@@ -33,7 +34,7 @@ class Cutter {
     for (std::size_t k = 0; k < digits.size(); ++k) {
       if (k + 1 < digits.size() || digits.size() == 1) {
         block_ *= digits[k].extent;
-        stretch += (digits[k].extent - 1) * std::abs(digits[k].stride);
+        stretch += std::abs(reach(digits[k]));
       }
       capacity_ *= digits[k].extent;
     }

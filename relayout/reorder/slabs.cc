@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "relayout/core/reach.h"
 #include "relayout/core/view.h"
 
 namespace relayout {
@@ -65,7 +66,7 @@ double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t gran
           k + 1 < digits.size() ? digits[k].extent : ceil_div(slab_dims[d], block_of(desc.layout, d));
       if (extent <= 1 || digits[k].stride == 0) continue;
       slab_digits.push_back({std::abs(static_cast<double>(digits[k].stride)) * item, static_cast<double>(extent)});
-      range += (slab_digits.back().extent - 1) * slab_digits.back().stride;
+      range += reach(slab_digits.back());
     }
   }
   std::ranges::sort(slab_digits, {}, &SlabDigit::stride);
@@ -73,7 +74,7 @@ double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t gran
   double run = item, pieces = 1;
   for (const SlabDigit& digit : slab_digits) {
     if (pieces == 1 && digit.stride <= run + grain) {
-      run += (digit.extent - 1) * digit.stride;
+      run += reach(digit);
     } else {
       pieces *= digit.extent;
     }

@@ -41,7 +41,7 @@ class Swizzler {
     for (Axis& axis : box.axes) {  // forwards
       if (axis.table >= 0 || axis.stride[operand_] >= 0) continue;
       for (std::size_t k = 0; k < kOperands; ++k) {
-        box.offset[k] += (axis.extent - 1) * axis.stride[k];
+        box.offset[k] += axis.reach(k);
         axis.stride[k] = -axis.stride[k];
       }
     }
@@ -69,7 +69,7 @@ class Swizzler {
     for (const Axis& axis : box.axes) {
       const bool shorter = axis.table < 0 && stride(axis) < swizzle_.run();
       if (!shorter && !steps_by(axis, swizzle_.run())) return false;
-      if (shorter) reach += (axis.extent - 1) * stride(axis);
+      if (shorter) reach += axis.reach(operand_);
     }
     return reach < swizzle_.run();
   }
@@ -104,7 +104,7 @@ class Swizzler {
     int64_t moving = 0;
     for (const Axis& axis : box.axes) {
       if (!seen(axis, in_runs)) continue;
-      const int64_t bits = stride(axis) * (axis.extent - 1);
+      const int64_t bits = axis.reach(operand_);
       if ((moving & bits) != 0) return false;
       moving |= bits;
     }
@@ -137,7 +137,7 @@ class Swizzler {
   std::size_t axis_of(Box& box, int64_t bit) const {
     for (std::size_t at = 0; at < box.axes.size(); ++at) {
       const Axis axis = box.axes[at];
-      if (beyond(axis) || !power_of_two(stride(axis)) || (stride(axis) * (axis.extent - 1) & bit) == 0) continue;
+      if (beyond(axis) || !power_of_two(stride(axis)) || (axis.reach(operand_) & bit) == 0) continue;
       std::size_t own = at;
       if (stride(axis) < bit) {
         cut_axis(box, at, bit / stride(axis));

@@ -234,8 +234,8 @@ TEST(MoveOrder, GoesBlockByBlock) {
   EXPECT_EQ(box.axes[1].parts, (std::vector<OutlineAxis::Part>{{1, 1, 16}}));
   std::vector<std::pair<int64_t, int64_t>> moves, expected;
   EXPECT_TRUE(for_each_move(plan, 10'000, [&](const Move& move) { moves.emplace_back(move.src, move.dst); }));
-  for (int64_t strip = 0; strip < 80; strip += box.block_rows) {
-    for (int64_t hw = strip; hw < std::min<int64_t>(80, strip + box.block_rows); ++hw) {
+  for (int64_t strip = 0; strip < 80; strip += box.block[0]) {
+    for (int64_t hw = strip; hw < std::min<int64_t>(80, strip + box.block[0]); ++hw) {
       for (int64_t c = 0; c < 16; ++c) expected.emplace_back(80 * c + hw, 16 * hw + c);
     }
   }

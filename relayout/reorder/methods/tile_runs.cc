@@ -18,18 +18,18 @@ struct LinesRead {
   double lines = 0, in_sets = 0;
 
   void add(const Axes& axes) {
-    int64_t reach = 0, apart = kPage;
+    int64_t within = 0, apart = kPage;
     double count = 1;
     for (const Axis& axis : axes) {
       const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kCacheLine;
       if (step < kCacheLine) {
-        reach += (axis.extent - 1) * step;
+        within += std::abs(axis.reach(kSrc));
       } else {
         count *= static_cast<double>(axis.extent);
         apart = std::gcd(apart, step);
       }
     }
-    count *= static_cast<double>(reach / kCacheLine + 1);
+    count *= static_cast<double>(within / kCacheLine + 1);
     lines += count;
     in_sets += count * static_cast<double>(apart) / kCacheLine;
   }

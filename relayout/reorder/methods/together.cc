@@ -48,21 +48,6 @@ std::optional<std::vector<Box>> expanded(const Box& box, const Axis& axis, const
   return out;
 }
 
-/// Some units of one side.
-struct Interval {
-  int64_t begin, end;
-};
-
-/// From the first to the last element of a box.
-Interval reach(const Box& box, Operand side, int64_t unit) {
-  Interval out{box.offset[side], box.offset[side] + unit};
-  for (const Axis& axis : box.axes) {
-    const int64_t far = (axis.extent - 1) * axis.stride[side];
-    (far < 0 ? out.begin : out.end) += far;
-  }
-  return out;
-}
-
 /// Where the own elements lie on one side: stretches of equal lengths that have all of them, and with `gaps` perhaps
 /// others, from `begin` to `end`. Nothing where there are none.
 /// With `alone`, no others lie between them but padding.
@@ -73,7 +58,7 @@ std::optional<Together::Footprint> footprint(const std::vector<Box>& boxes, Oper
     Interval all{std::numeric_limits<int64_t>::max(), 0};
     for (const Box& box : boxes) {
       elements += count_elements(box);
-      const Interval own = reach(box, side, unit);
+      const Interval own = reach(box.offset, box.axes, side, unit);
       all = {std::min(all.begin, own.begin), std::max(all.end, own.end)};
     }
     if (side == kDst) return Together::Footprint{(end - begin) / unit, {begin}};
@@ -120,7 +105,7 @@ bool apart(const Together::Footprint& own, Axes axes, int64_t unit) {
   int64_t outer = own.starts.back();
   for (auto next = nearest(axes, kDst); next != axes.end(); next = nearest(axes, kDst)) {
     const Axis axis = take(axes, next);
-    const int64_t step = axis.stride[kDst], reach = (axis.extent - 1) * step;
+    const int64_t step = axis.stride[kDst], reach = axis.reach(kDst);
     if (step >= inner && reach + inner <= room) {
       inner += reach;
     } else if (step >= outer + inner) {
@@ -175,8 +160,7 @@ std::optional<Together> join(std::span<const Box> boxes, const std::array<int64_
   if (tables_left && gaps.dst) return std::nullopt;
   for (const Operand k : {kSrc, kDst}) {
     int64_t reach = 0;  // from the first own element to the last that chunks have
-    for (const Axis& axis : out.axes)
-      reach += axis.table < 0 ? std::max<int64_t>(0, (axis.extent - 1) * axis.stride[k]) : 0;
+    for (const Axis& axis : out.axes) reach += axis.table < 0 ? std::max<int64_t>(0, axis.reach(k)) : 0;
     auto found = footprint(out.own, k, size[k], (k == kSrc && !tables_left) || gaps.dst, whole,
                            gaps.end[kDst] - gaps.elements * size[kDst], gaps.end[k] - reach);
     if (!found) return std::nullopt;
@@ -198,7 +182,7 @@ bool put_in_buffer(Box& box, Operand side, int64_t unit, const Together::Footpri
     return base * base_pitch + (offset - footprint.starts[static_cast<std::size_t>(base)]) / unit;
   };
   // From the first to the last place of a box of these axes, counted from its start.
-  const auto reach_of = [&](const Axes& axes) { return reach({{}, axes}, side, 0); };
+  const auto reach_of = [&](const Axes& axes) { return reach({}, axes, side, 0); };
   const auto is_one_piece = [&](int64_t start, const Interval& all) {
     return all.end - all.begin < footprint.length * unit &&
            place(start + all.begin) == place(start) + all.begin / unit &&
