@@ -31,6 +31,7 @@ from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
 from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflicts, clear_plan_cache,
                       contiguous, copy, default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
+from ._placement import Placement, PlacementDifference
 from ._rearrange import rearrange
 from ._record import Record, RecordField, Repacked, dequantize, repack
 from ._show import Page, show
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "Explanation", "File", "FileError",
-    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError",
-    "Model", "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Record", "RecordField",
-    "Repacked", "SYSTEMS", "SizeOverflowError", "SourceExplanation", "StoppedError", "UnsupportedError",
-    "available_isas", "bank_conflicts", "clear_plan_cache", "contiguous", "convert", "convert_file", "convert_into",
-    "copy", "default_threads", "dequantize", "empty", "explain", "find_swizzle", "gather", "interop",
-    "is_channels_last", "isa", "layout", "layout_of", "load", "open", "overlaps", "permute_gates", "plan",
-    "plan_cache", "plan_conversion", "ragged_index", "rearrange", "reorder_in_place", "repack", "run", "save",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "MissingFileError", "MissingTensorError", "Model",
+    "NeedsCopyError", "NotInjectiveError", "OverlapError", "Page", "ParseError", "Placement", "PlacementDifference",
+    "Record", "RecordField", "Repacked", "SYSTEMS", "SizeOverflowError", "SourceExplanation", "StoppedError",
+    "UnsupportedError", "available_isas", "bank_conflicts", "clear_plan_cache", "contiguous", "convert",
+    "convert_file", "convert_into", "copy", "default_threads", "dequantize", "empty", "explain", "find_swizzle",
+    "gather", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open", "overlaps", "permute_gates",
+    "plan", "plan_cache", "plan_conversion", "ragged_index", "rearrange", "reorder_in_place", "repack", "run", "save",
     "scatter", "set_isa", "show", "sparse_rows_index", "transpose",
 ]
 

@@ -12,132 +12,13 @@ is imported when redistribute() is called.
 """
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence
 
 from . import _native
-from ._errors import InvalidArgumentError, UnsupportedError
+from ._errors import InvalidArgumentError
+from ._placement import Placement
 
 __all__ = ["Placement", "bytes_travelling", "redistribute"]
-
-AxisNames = Union[None, str, Sequence[str]]
-
-
-class Placement:
-    """Which ranks hold an element of an array of `dims`, and at which index there."""
-
-    def __init__(self, native: _native.Placement) -> None:
-        self._native = native
-
-    @classmethod
-    def mesh(cls, dims: Sequence[int], mesh: Mapping[str, int], spec: Sequence[AxisNames]) -> "Placement":
-        """As JAX's NamedSharding(mesh, PartitionSpec(*spec)): for each dim the axis of the mesh that it goes over,
-        several axes (the first one outermost), or None. Ranks are the mesh in row-major order; axes that no dim names
-        hold copies. Each rank has one block, the last ones less where the dim does not divide. Missing entries are
-        None."""
-        names = list(mesh)
-        strides = {name: _product(mesh[other] for other in names[at + 1:]) for at, name in enumerate(names)}
-        of_dims = []
-        entries = list(spec) + [None] * (len(dims) - len(spec))
-        if len(entries) != len(dims):
-            raise InvalidArgumentError(f"spec has {len(spec)} entries, and the array {len(dims)} dims", "spec")
-        for dim, entry in zip(dims, entries):
-            axes = [] if entry is None else [entry] if isinstance(entry, str) else list(entry)
-            for axis in axes:
-                if axis not in mesh:
-                    raise InvalidArgumentError(f"the mesh has no axis {axis!r}; it has {', '.join(names)}", "spec",
-                                               axis)
-            digits = [(mesh[axis], strides[axis]) for axis in reversed(axes)]
-            count = _product(extent for extent, _ in digits)
-            of_dims.append((max(1, -(-dim // count)), digits, 0))
-        return cls(_native.Placement.of(dims, _product(mesh.values()), of_dims))
-
-    @classmethod
-    def dtensor(cls, dims: Sequence[int], mesh: Sequence[int], placements: Sequence[Any]) -> "Placement":
-        """As PyTorch's DTensor: for each dim of the device mesh Shard(d), or the number d, or Replicate(), or None. A
-        dim that is sharded by two mesh dims must divide by the first, as DTensor cuts the rest of each shard anew."""
-        if len(placements) != len(mesh):
-            raise InvalidArgumentError(f"{len(placements)} placements for a mesh of {len(mesh)} dims", "placements")
-        digits: list = [[] for _ in dims]
-        for at, placement in enumerate(placements):
-            d = placement if isinstance(placement, int) else getattr(placement, "dim", None)
-            if d is None:
-                if placement is not None and not getattr(placement, "is_replicate", lambda: False)():
-                    raise UnsupportedError(f"placement {placement!r}: a partial sum is no placement of elements",
-                                           "placements")
-                continue
-            digits[d].insert(0, (mesh[at], _product(mesh[at + 1:])))
-        of_dims = []
-        for dim, places in zip(dims, digits):
-            outer = _product(extent for extent, _ in places[1:])
-            if dim % outer:
-                raise UnsupportedError(f"a dim of {dim} is sharded twice and does not divide by {outer}: its shards "
-                                       f"would be cut at different places", "placements")
-            of_dims.append((max(1, -(-dim // _product(extent for extent, _ in places))), places, 0))
-        return cls(_native.Placement.of(dims, _product(mesh), of_dims))
-
-    @classmethod
-    def block_cyclic(cls, dims: Sequence[int], grid: Sequence[int], blocks: Sequence[int],
-                     source: Optional[Sequence[int]] = None) -> "Placement":
-        """As ScaLAPACK's descriptors: dim d goes in blocks of blocks[d] round over grid[d] ranks, from coordinate
-        source[d] (RSRC, CSRC) on. Ranks are the grid in row-major order (BLACS' "Row"). Any number of dims."""
-        if not len(dims) == len(grid) == len(blocks):
-            raise InvalidArgumentError(f"{len(dims)} dims, a grid of {len(grid)} and {len(blocks)} blocks", "grid")
-        first = [0] * len(dims) if source is None else list(source)
-        of_dims = [(blocks[d], [(grid[d], _product(grid[d + 1:]))], first[d]) for d in range(len(dims))]
-        return cls(_native.Placement.of(dims, _product(grid), of_dims))
-
-    @classmethod
-    def chunks(cls, dims: Sequence[int], chunk: Sequence[int]) -> "Placement":
-        """As zarr's regular chunk grid: a place is a chunk, numbered in row-major order."""
-        return cls(_native.Placement.chunks(dims, chunk))
-
-    @property
-    def dims(self) -> Tuple[int, ...]:
-        return tuple(self._native.dims)
-
-    @property
-    def places(self) -> int:
-        """How many ranks, or chunks, there are."""
-        return self._native.places
-
-    @property
-    def copies(self) -> int:
-        """How many ranks hold each element."""
-        return self._native.copies
-
-    def local_dims(self, place: int) -> Tuple[int, ...]:
-        """The shape of what a rank holds; 0 where blocks do not reach it."""
-        return tuple(self._native.local_dims(place))
-
-    def places_of(self, index: Sequence[int]) -> Tuple[int, ...]:
-        """The ranks that hold an element, in ascending order of its copies."""
-        return tuple(self._native.places_of(index))
-
-    def local_index(self, index: Sequence[int]) -> Tuple[int, ...]:
-        """Where an element lies at each of them."""
-        return tuple(self._native.local_index(index))
-
-    def global_index(self, place: int, local: Sequence[int]) -> Tuple[int, ...]:
-        """The inverse: the index of the whole array that lies at this one of a rank."""
-        return tuple(self._native.global_index(place, local))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Placement) and self._native == other._native
-
-    def __hash__(self) -> int:
-        return hash((self.dims, self.places))
-
-    def __repr__(self) -> str:
-        dims = "; ".join(f"{dim} in blocks of {block}" + (f" over {_product(e for e, _ in digits)}" if digits else "")
-                         for dim, (block, digits, _) in zip(self.dims, self._native.of_dims))
-        return f"<relayout.mpi.Placement of {self.places} places: {dims}; {self.copies} copies>"
-
-
-def _product(numbers: Any) -> int:
-    out = 1
-    for number in numbers:
-        out *= number
-    return out
 
 
 def bytes_travelling(src: Placement, dst: Placement, item_bytes: int, relabel: bool = False) -> int:

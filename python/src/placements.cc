@@ -1,6 +1,8 @@
 // Placement and Exchange: which place holds which elements, and the messages between two placements, packed and
 // unpacked (relayout/mpi.py).
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,6 +11,8 @@
 #include "python/src/layout.h"
 #include "relayout/core/error.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/interop/placements/placement_text.h"
+#include "relayout/redistribute/compare.h"
 #include "relayout/redistribute/exchange.h"
 
 namespace nb = nanobind;
@@ -16,11 +20,9 @@ namespace nb = nanobind;
 namespace relayout::python {
 namespace {
 
-using redistribute::DimPlaces;
 using redistribute::Exchange;
 using redistribute::Message;
 using redistribute::Part;
-using redistribute::Placement;
 
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 using PyDimPlaces = std::tuple<int64_t, Pairs, int64_t>;
@@ -145,9 +147,52 @@ std::vector<std::pair<int64_t, int64_t>> counts_of(const std::vector<Message>& m
 
 std::vector<int64_t> listed(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
+using Difference =
+    std::tuple<std::vector<int64_t>, std::pair<int64_t, int64_t>, std::vector<int64_t>, std::vector<int64_t>>;
+
+std::optional<Difference> placement_difference(const Placement& a, const Placement& b) {
+  const auto found = redistribute::difference(a, b);
+  if (!found) return std::nullopt;
+  return Difference{
+      listed(found->index), {found->place_a, found->place_b}, listed(found->local_a), listed(found->local_b)};
+}
+
+std::string spelled_placement(const std::string& system, const Placement& placement, const PlacementText* text) {
+  const Spelling out =
+      placement_spelling(system, placement, text == nullptr ? std::span<const MeshAxis>() : text->mesh);
+  if (!out.refusal.empty()) throw Error(ErrorCode::unsupported, out.refusal, "system", system);
+  return out.text;
+}
+
+/// Placements as texts, and what two of them have in common.
+void bind_placement_texts(nb::module_& module) {
+  nb::class_<PlacementText>(module, "PlacementText")
+      .def("__init__",
+           [](PlacementText* self, const std::string& text) { new (self) PlacementText(PlacementText::parse(text)); })
+      .def_prop_ro("text", [](const PlacementText& t) { return t.text; })
+      .def_prop_ro("dims",
+                   [](const PlacementText& t) {
+                     return t.extents ? std::optional<std::vector<int64_t>>(listed(*t.extents)) : std::nullopt;
+                   })
+      .def(
+          "bind", [](const PlacementText& t, nb::handle dims) { return t.bind(dims_of(dims, "dims")); },
+          nb::arg("dims"))
+      .def("name_of", &PlacementText::name_of, nb::arg("placement"), nb::arg("place"));
+  module.def("placement_spelling", &spelled_placement, nb::arg("system"), nb::arg("placement"), nb::arg("text").none());
+  module.def("placement_difference", &placement_difference, nb::arg("a"), nb::arg("b"));
+  module.def(
+      "placement_overlap",
+      [](const Placement& a, int64_t place_a, const Placement& b, int64_t place_b) {
+        const redistribute::PlaceOverlap out = redistribute::overlap(a, place_a, b, place_b);
+        return std::pair(out.elements, listed(out.index));
+      },
+      nb::arg("a"), nb::arg("place_a"), nb::arg("b"), nb::arg("place_b"));
+}
+
 }  // namespace
 
 void bind_placements(nb::module_& module) {
+  bind_placement_texts(module);
   nb::class_<Placement>(module, "Placement")
       .def_static("of", &placement_of, nb::arg("dims"), nb::arg("places"), nb::arg("of_dims"))
       .def_static(

@@ -11,10 +11,10 @@ import pytest
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
 PAGES = ["README.md", "docs/tutorial.md", "docs/python.md", "docs/python-testing.md", "docs/large-arrays.md",
-         "python/README.md"]
+         "docs/placements.md", "python/README.md"]
 MODULES = ["relayout", "relayout._arrays", "relayout._convert", "relayout._dtypes", "relayout._errors",
            "relayout._files",
-           "relayout._layout", "relayout._model", "relayout._rearrange", "relayout.opencl"]
+           "relayout._layout", "relayout._model", "relayout._placement", "relayout._rearrange", "relayout.opencl"]
 BLOCK = re.compile(r"^```(?:python|py|pycon)[^\n]*\n(.*?)^```(?:\n+```text\n(\S*Error: [^\n]*))?",
                    re.MULTILINE | re.DOTALL)
 

@@ -24,7 +24,7 @@ DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/index.md",
              "docs/gallery.md", "docs/layout-expressions.md", "docs/swizzles.md",
              "docs/interop.md", "docs/files.md", "docs/padding.md", "docs/published-examples.md",
              "docs/checkpoints.md", "docs/conversions.md", "docs/models.md", "docs/benchmarks.md",
-             "docs/packed-weights.md", "docs/show.md", "docs/tables.md", "docs/explain.md")
+             "docs/packed-weights.md", "docs/placements.md", "docs/show.md", "docs/tables.md", "docs/explain.md")
 # Files that examples find in their folder.
 FILES = {"photo.png": "examples/photo.png", "log.txt": "tests/explain/samples/onednn_program.log",
          "profile.json": "tests/explain/samples/onnxruntime.json"}

@@ -45,7 +45,7 @@ Cut read_cut(Reader& text) {
     return out;
   }
   if (text.take_word("Partial") || text.take_word("P") || text.take_word("_NormPartial") || text.take_word("_Partial"))
-    text.fail(at, "a partial sum is no placement of elements");
+    refuse("placement: Partial: a partial sum is no placement of elements");
   text.fail("expected Shard(dim), Replicate() or None");
 }
 
@@ -241,7 +241,8 @@ std::string write_dtensor(const Placement& placement, std::span<const MeshAxis> 
   const bool named = std::ranges::none_of(mesh.axes, [](const MeshAxis& axis) { return axis.name.empty(); });
   for (std::size_t k = 0; k < cuts.size(); ++k) {
     list += (k == 0 ? "" : ",") + cuts[k];
-    shape += (k == 0 ? "" : ",") + (named ? mesh.axes[k].name + "=" : "") + std::to_string(mesh.axes[k].extent);
+    shape +=
+        (k == 0 ? "" : ",") + (named ? as_word(mesh.axes[k].name) + "=" : "") + std::to_string(mesh.axes[k].extent);
   }
   return "dtensor:[" + list + "] mesh(" + shape + ")";
 }

@@ -39,9 +39,8 @@ std::vector<Names> read_spec(Reader& text) {
   std::vector<Names> out;
   text.expect('(');
   while (!text.take(')')) {
-    const std::size_t at = text.at();
     if (text.take_word("unreduced") || text.take_word("reduced"))
-      text.fail(at, "partial sums are no placement of elements");
+      refuse("placement: unreduced axes: a partial sum is no placement of elements");
     out.push_back(read_entry(text));
     if (out.size() > kMaxDims) text.fail("more than " + std::to_string(kMaxDims) + " dims");
     if (text.take(')')) break;
@@ -70,14 +69,6 @@ std::vector<MeshAxis> read_jax_mesh(Reader& text) {
     text.expect(',');
   }
   return out;
-}
-
-/// A name as it stands in a text: without quotes where it is a word.
-std::string unquoted(const std::string& name) {
-  const bool word = std::ranges::all_of(name, [](char ch) {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '_';
-  });
-  return word ? name : "'" + name + "'";
 }
 
 }  // namespace
@@ -136,11 +127,11 @@ std::string write_jax(const Placement& placement, std::span<const MeshAxis> give
   std::string spec, axes;
   for (const std::vector<std::size_t>& dim : mesh.of_dims) {
     std::string list;
-    for (const std::size_t axis : dim) list += (list.empty() ? "'" : ",'") + names[axis] + "'";
+    for (const std::size_t axis : dim) list += (list.empty() ? "" : ",") + quoted(names[axis]);
     spec += (spec.empty() ? "" : ",") + (dim.empty() ? "None" : dim.size() == 1 ? list : "(" + list + ")");
   }
   for (std::size_t k = 0; k < names.size(); ++k)
-    axes += (k == 0 ? "" : ",") + unquoted(names[k]) + "=" + std::to_string(mesh.axes[k].extent);
+    axes += (k == 0 ? "" : ",") + as_word(names[k]) + "=" + std::to_string(mesh.axes[k].extent);
   return "jax:P(" + spec + ") mesh(" + axes + ")";
 }
 

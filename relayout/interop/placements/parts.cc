@@ -154,6 +154,13 @@ Mesh mesh_of(const Placement& placement, std::span<const MeshAxis> given) {
   return out;
 }
 
+std::string quoted(const std::string& name) {
+  const char* quote = name.find('\'') == std::string::npos ? "'" : "\"";
+  return quote + name + quote;
+}
+
+std::string as_word(const std::string& name) { return std::ranges::all_of(name, word_character) ? name : quoted(name); }
+
 void refuse(const std::string& why) { throw Error(ErrorCode::unsupported, why, "placement"); }
 
 void need_one_block(const Placement& placement, const std::string& system) {

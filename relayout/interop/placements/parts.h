@@ -44,6 +44,10 @@ struct Mesh {
 };
 Mesh mesh_of(const Placement& placement, std::span<const MeshAxis> given);
 
+/// A name between quotes, and without them where it is a word.
+std::string quoted(const std::string& name);
+std::string as_word(const std::string& name);
+
 /// Error{unsupported}: why a system cannot say a placement.
 [[noreturn]] void refuse(const std::string& why);
 /// Refuses a placement where some dim is not in one block a place from the first one on, as the system needs it.

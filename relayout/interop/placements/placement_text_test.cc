@@ -218,7 +218,7 @@ TEST(PlacementTexts, ErrorsSayWhereAndWhy) {
       {"jax:P('x')", "expected the mesh"},
       {"jax:P('x') mesh(x=0)", "the extent of an axis is 1 or more"},
       {"jax:P('x',None,None) mesh(x=4)", "it has 3 dims, and the tensor 2"},
-      {"jax:P('x', unreduced={'y'}) mesh(x=4,y=2)", "partial sums are no placement"},
+      {"jax:P('x', unreduced={'y'}) mesh(x=4,y=2)", "a partial sum is no placement"},
       {"dtensor:[Shard(0)] mesh(4,2)", "there are 1 placements, and the mesh has 2 dims"},
       {"dtensor:[Partial(sum)] mesh(4)", "a partial sum is no placement of elements"},
       {"dtensor:[Shard(0),Shard(0)] mesh(3,2)",
