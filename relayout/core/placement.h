@@ -13,7 +13,7 @@
 //     const Placement p = Placement::of({100, 30}, 4, {{8, {{4, 1}}}, {30, {}}});
 //     p.place({77, 3});          // 1
 //     p.local_index({77, 3});    // 21, 3
-//     p.local_dims(1);           // 28, 30
+//     p.local_dims(1);           // 24, 30
 #pragma once
 
 #include <string>
