@@ -107,13 +107,18 @@ Found weights_rule(const Case& c) {
                                                : "; the source has one run, so that it "
                                                  "does not show whether that is repeated."),
                      ""};
-  return Judgement{Verdict::repeated,
-                   "The weights of " + reader + " are brought into its layout in " +
-                       (c.all.trace.in_order ? "each of " + std::to_string(c.in_runs) + " runs." : "every run."),
-                   "Do it once, before the first run, and keep the result in " + c.dst().layout +
-                       " (oneDNN: query weights_desc() and keep that memory). PyTorch does it in each call; "
-                       "torch.jit.optimize_for_inference keeps them, but goes back to the plain layout, so compare "
-                       "whole times."};
+  return Judgement{
+      Verdict::repeated,
+      "The weights of " + reader + " are brought into its layout in " +
+          (c.all.trace.in_order ? "each of " + std::to_string(c.in_runs) + " runs." : "every run."),
+      "Do it once, before the first run, and keep the result in " + c.dst().layout +
+          " (oneDNN: query weights_desc() and keep that memory). PyTorch does it in each call; "
+          "torch.jit.optimize_for_inference keeps them, but goes back to the plain layout, so compare "
+          "whole times." +
+          std::string(channels_last(c.src())
+                          ? " Copies that PyTorch itself makes where channels last is lost are in no log of "
+                            "oneDNN; relayout.explain(module, x) in Python finds them."
+                          : "")};
 }
 
 Found round_trip_rule(const Case& c) {
@@ -239,11 +244,11 @@ Judgement needed(const Case& c) {
 
 std::string place_of(const Trace& trace, std::size_t event) {
   const Event& found = trace.events[event];
-  return found.name.empty() ? "line " + std::to_string(found.place) : found.name;
+  return found.name.empty() ? "line " + std::to_string(found.place) : escaped(found.name, 100);
 }
 
 std::string named(const Trace& trace, std::size_t event) {
-  return trace.events[event].kind + " (" + place_of(trace, event) + ")";
+  return escaped(trace.events[event].kind) + " (" + place_of(trace, event) + ")";
 }
 
 Judgement judge(const Surroundings& all, std::size_t event, int64_t times_in_runs) {

@@ -24,11 +24,11 @@ show::TablePage::Row row_of(const Report& report, const Reorder& reorder) {
       reorder.src.dims ? join(*reorder.src.dims, "x") : "",
       reorder.src.dtype == reorder.dst.dtype ? reorder.src.dtype : reorder.src.dtype + " -> " + reorder.dst.dtype,
       std::to_string(reorder.times),
-      number_text("%.4g", a_run),
+      number_text("%.4f", a_run),
       number_text("%.1f", share),
       number_text("%.1f", reorder.gbps()),
       std::string(name(reorder.verdict)),
-      reorder.saves_ms > 0 ? number_text("%.4g", reorder.saves_ms) : ""};
+      reorder.saves_ms > 0 ? number_text("%.4f", reorder.saves_ms) : ""};
   if (!reorder.name.empty()) out.details.emplace_back("name", reorder.name);
   out.details.emplace_back("from", reorder.maker);
   out.details.emplace_back("to", reorder.reader);
@@ -56,7 +56,8 @@ std::string to_html(const Report& report) {
   for (const auto& [verdict, total] : report.totals()) {
     const std::optional<double> saves = total.saves_ms;
     page.lines.push_back(std::string(name(verdict)) + ": " + std::to_string(total.reorders) +
-                         (total.saves_ms > 0 ? number_text(", of which %.4g ms a run can be saved", saves) : ""));
+                         (total.reorders == 1 ? " reorder" : " reorders") +
+                         (total.saves_ms > 0 ? number_text("; %.4g ms a run can be saved", saves) : ""));
   }
   page.columns = {"reorder", "dims", "type", "times", "ms a run", "share, %", "GB/s", "verdict", "saves, ms a run"};
   for (const Reorder& reorder : report.reorders) page.rows.push_back(row_of(report, reorder));

@@ -78,12 +78,12 @@ std::string bench_line(const Reorder& reorder) {
 
 std::string bug_report(const Report& report, const Reorder& reorder) {
   const std::string bench = bench_line(reorder);
-  std::string out = "A reorder from " + reorder.src.layout + " to " + reorder.dst.layout;
+  std::string out = "A reorder from " + escaped(reorder.src.layout) + " to " + escaped(reorder.dst.layout);
   if (reorder.src.dims) out += " of " + join(*reorder.src.dims, "x");
   out += headline(reorder.verdict);
   out += "System      " + report.system + (report.version.empty() ? "" : " " + report.version) + "\n";
-  if (!reorder.implementation.empty()) out += "Kernel      " + reorder.implementation + "\n";
-  if (!reorder.detail.empty()) out += "Attributes  " + reorder.detail + "\n";
+  if (!reorder.implementation.empty()) out += "Kernel      " + escaped(reorder.implementation, 200) + "\n";
+  if (!reorder.detail.empty()) out += "Attributes  " + escaped(reorder.detail, 200) + "\n";
   if (!report.machine.empty()) out += "Machine     " + report.machine + "\n";
   if (report.threads > 0) out += "Threads     " + std::to_string(report.threads) + "\n";
   if (const auto each = reorder.typical_ms)

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +36,32 @@ struct Tensor {
   bool weights = false;
 };
 
+/// The tensors of an event. Copies share them until one of them is changed, as a log says the same in every run.
+class Tensors {
+ public:
+  Tensors() = default;
+  Tensors(std::initializer_list<Tensor> all) : all_(std::make_shared<std::vector<Tensor>>(all)) {}
+
+  std::size_t size() const { return all_ ? all_->size() : 0; }
+  bool empty() const { return size() == 0; }
+  const Tensor* begin() const { return all_ ? all_->data() : nullptr; }
+  const Tensor* end() const { return begin() + size(); }
+  /// There has to be one.
+  const Tensor& front() const { return all_->front(); }
+  const Tensor& operator[](std::size_t k) const { return (*all_)[k]; }
+  Tensor& front() { return own().front(); }
+  Tensor& operator[](std::size_t k) { return own()[k]; }
+  void push_back(Tensor tensor) { own().push_back(std::move(tensor)); }
+
+ private:
+  std::vector<Tensor>& own() {
+    if (!all_) all_ = std::make_shared<std::vector<Tensor>>();
+    if (all_.use_count() > 1) all_ = std::make_shared<std::vector<Tensor>>(*all_);
+    return *all_;
+  }
+  std::shared_ptr<std::vector<Tensor>> all_;
+};
+
 /// How free an operation is in the layouts of what it reads.
 enum class Freedom : uint8_t {
   fixed,          // it reads the layout that it was made for
@@ -50,7 +78,7 @@ struct Event {
   std::string implementation{};  // jit:uni ...; may be empty
   bool reorder = false;  // it moves elements and computes nothing: the first of `reads` to the first of `writes`
   Freedom freedom = Freedom::fixed;
-  std::vector<Tensor> reads{}, writes{};
+  Tensors reads{}, writes{};
   /// Whether values change on the way by more than their type: scales, zero points, sums.
   bool arithmetic = false;
   /// Milliseconds of one run; nothing where the source has no times.

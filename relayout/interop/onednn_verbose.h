@@ -27,6 +27,7 @@
 // `onednn` compares with the library that is installed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -123,9 +124,13 @@ VerboseLine parse_verbose_line(std::string_view line);
 /// The text again, without a line break.
 std::string to_text(const VerboseLine& line);
 
-/// What a program printed: oneDNN's lines about primitives, each with its number from 1 on, and oneDNN's other lines
-/// (info, graph, failed creations, lines that are cut off) with the reason why parse_verbose_line() refuses them. The
-/// program's own lines, which begin with no marker of oneDNN, are left out.
+/// Calls `take(number, line)` for each line of oneDNN in what a program printed, with its number from 1 on. What stands
+/// in front of the marker, as a logger's time or a rank, is left out; a line with two markers, as two threads or a
+/// missing line break make them, counts as two of that number; lines without a marker are the program's own.
+void for_each_verbose_line(std::string_view text, const std::function<void(int64_t, std::string_view)>& take);
+
+/// What a program printed: oneDNN's lines about primitives, each with its number, and oneDNN's other lines (info,
+/// graph, failed creations, lines that are cut off) with the reason why parse_verbose_line() refuses them.
 struct VerboseLog {
   struct Other {
     int64_t number = 0;

@@ -28,6 +28,14 @@ std::string_view take_field(std::string_view& rest) {
 
 std::string_view next_field(std::string_view rest) { return take_field(rest); }
 
+/// Where the next marker begins at or behind a place: one of oneDNN, DNNL or MKL-DNN; the line's size without one.
+std::size_t next_marker(std::string_view line, std::size_t from) {
+  std::size_t out = line.size();
+  for (const std::string_view marker : {"onednn_verbose,", "dnnl_verbose,", "mkldnn_verbose,"})
+    out = std::min(out, line.find(marker, from));
+  return out;
+}
+
 bool is_decimal(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
@@ -124,20 +132,30 @@ VerboseLine parse_verbose_line(std::string_view line) {
   return out;
 }
 
-VerboseLog read_verbose_log(std::string_view text) {
-  VerboseLog out;
+void for_each_verbose_line(std::string_view text, const std::function<void(int64_t, std::string_view)>& take) {
   for (int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!next_field(line).ends_with("dnn_verbose") && !next_field(line).ends_with("dnnl_verbose")) continue;
+    line.remove_prefix(next_marker(line, 0));
+    while (!line.empty()) {
+      const std::size_t next = next_marker(line, 1);
+      take(number, line.substr(0, next));
+      line.remove_prefix(next);
+    }
+  }
+}
+
+VerboseLog read_verbose_log(std::string_view text) {
+  VerboseLog out;
+  for_each_verbose_line(text, [&](int64_t number, std::string_view line) {
     try {
       out.lines.emplace_back(number, parse_verbose_line(line));
     } catch (const Error& error) {
       out.others.push_back({number, std::string(line), error.message()});
     }
-  }
+  });
   return out;
 }
 

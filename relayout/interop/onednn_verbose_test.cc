@@ -370,6 +370,16 @@ TEST(OneDnnVerbose, LogsAmongOtherOutput) {
   EXPECT_TRUE(onednn::read_verbose_log("").lines.empty());
 }
 
+TEST(OneDnnVerbose, LinesBehindPrefixesAndWithoutBreaks) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  onednn::for_each_verbose_line(
+      "[0] dnnl_verbose,a\r\nonednn_verbose,bonednn_verbose,c\nonednn_verbose d\n\nx mkldnn_verbose,",
+      [&](int64_t number, std::string_view line) { found.emplace_back(number, line); });
+  const std::vector<std::pair<int64_t, std::string>> expected = {
+      {1, "dnnl_verbose,a"}, {2, "onednn_verbose,b"}, {2, "onednn_verbose,c"}, {5, "mkldnn_verbose,"}};
+  EXPECT_EQ(found, expected);
+}
+
 TEST(OneDnnVerbose, WrongLinesNameTheField) {
   const auto wrong = [](const std::string& text) { return verbose_error([&] { parse_verbose_line(text); }); };
   EXPECT_EQ(wrong(""), "parse marker");

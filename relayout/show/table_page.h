@@ -24,7 +24,7 @@ struct TablePage {
 };
 
 /// A file that browsers open from disk. Texts may come from anywhere: they are escaped, and the page's policy (CSP)
-/// allows nothing but its own style. Numbers stand to the right.
+/// allows nothing but its own style. Numbers stand to the right, and a column without any text is left out.
 std::string table_html(const TablePage& page);
 
 }  // namespace relayout::show

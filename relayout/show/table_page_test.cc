@@ -16,15 +16,17 @@ TEST(TablePage, HasARowForEachRowAndOpensWhatThereIsToSay) {
   const TablePage page{
       .title = "reorders",
       .lines = {"one line"},
-      .columns = {"name", "ms"},
-      .rows = {{.cells = {"a", "1.5"}, .details = {{"why", "because"}}, .marked = true}, {.cells = {"b", "2"}}},
+      .columns = {"name", "empty", "ms"},
+      .rows = {{.cells = {"a", "", "1.5"}, .details = {{"why", "because"}}, .marked = true}, {.cells = {"b", "", "2"}}},
       .notes = {"a note"}};
   const std::string html = table_html(page);
-  EXPECT_EQ(times_in(html, "<tr"), 3);
-  EXPECT_EQ(times_in(html, "<details>"), 1);
-  EXPECT_EQ(times_in(html, "class=\"number\""), 2);
-  EXPECT_EQ(times_in(html, "<tr class=\"marked\">"), 1);
-  for (const char* part : {"<dt>why</dt><dd>because</dd>", "<p>one line</p>", "<p>a note</p>", "<th>ms</th>"})
+  EXPECT_EQ(times_in(html, "class=\"cells"), 3);
+  EXPECT_EQ(times_in(html, ">empty<"), 0);
+  EXPECT_EQ(times_in(html, "<details"), 1);
+  EXPECT_EQ(times_in(html, "class=\"number\""), 3);  // the name of the column as well
+  EXPECT_EQ(times_in(html, "<details class=\"marked\">"), 1);
+  for (const char* part : {"<dt>why</dt><dd>because</dd>", "<p>one line</p>", "<p>a note</p>",
+                           "<span class=\"number\">ms</span>", "<span class=\"number\" data-label=\"ms\">1.5</span>"})
     EXPECT_EQ(times_in(html, part), 1) << part;
 }
 
@@ -36,7 +38,7 @@ TEST(TablePage, TextsAreEscaped) {
                                        .rows = {{.cells = {bad, bad}, .details = {{bad, bad}}}},
                                        .notes = {bad}});
   EXPECT_EQ(times_in(html, "<script"), 0);
-  EXPECT_EQ(times_in(html, "&lt;script&gt;"), 9);
+  EXPECT_EQ(times_in(html, "&lt;script&gt;"), 9);  // no cell of the first column has a label
 }
 
 }  // namespace

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
+#include <unordered_map>
 
 #include "relayout/explain/readers.h"
+#include "relayout/explain/readers/tensors.h"
 #include "relayout/interop/onednn_verbose.h"
 
 namespace relayout::explaining {
@@ -52,10 +53,10 @@ Tensor operand(const onednn::VerboseTensor& tensor) {
   return out;
 }
 
-double milliseconds(const std::string& text) {
+double milliseconds(std::string_view text) {
   double out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out);
-  return std::isfinite(out) && out > 0 ? out : 0;
+  return plausible_ms(out).value_or(0);
 }
 
 /// Whether attributes change values: everything but scratchpad, accumulation and rounding modes and the like.
@@ -66,13 +67,11 @@ bool changes_values(const std::string& attributes) {
   return false;
 }
 
-Event event_of(int64_t number, const onednn::VerboseLine& line) {
-  Event out{.place = number,
-            .kind = line.primitive,
+Event event_of(const onednn::VerboseLine& line) {
+  Event out{.kind = line.primitive,
             .implementation = line.implementation,
             .reorder = line.primitive == "reorder",
             .freedom = freedom_of(line.primitive),
-            .ms = milliseconds(line.time),
             .detail = line.attributes};
   out.arithmetic = changes_values(line.attributes);
   const bool backward = line.propagation.starts_with("backward");
@@ -82,6 +81,8 @@ Event event_of(int64_t number, const onednn::VerboseLine& line) {
     if (writes(tensor.name, backward)) out.writes.push_back(made);
     if (reads(tensor.name, backward)) out.reads.push_back(made);
   }
+  if (out.reorder && (out.reads.empty() || out.writes.empty()))
+    throw Error(ErrorCode::parse, "a reorder has no source or no destination", "descriptors");
   return out;
 }
 
@@ -93,37 +94,61 @@ std::string word_behind(std::string_view text, std::string_view before) {
   return std::string(rest.substr(0, rest.find_first_of(" ,\r\n")));
 }
 
+/// Lines of a log, one after the other. A line that says the same as one before, but for its times, is not parsed
+/// again.
+class LogReader {
+ public:
+  void line(int64_t number, std::string_view text) {
+    const std::size_t exec = text.find(",exec,");
+    if (exec == std::string_view::npos || text.find(",graph,") < exec) return about_library(text);
+    const std::size_t time = text.rfind(',');
+    const auto [found, added] = known_.try_emplace(std::string(text.substr(exec, time - exec)));
+    try {
+      if (added) found->second = event_of(onednn::parse_verbose_line(text));
+      Event& event = trace.events.emplace_back(found->second);
+      event.place = number;
+      event.ms = milliseconds(text.substr(time + 1));
+    } catch (const Error& error) {
+      known_.erase(found);
+      if (unread_++ == 0) first_ = number, why_ = error.message();
+    }
+  }
+
+  void note_unread() {
+    if (unread_ == 0) return;
+    trace.notes.push_back(std::to_string(unread_) + (unread_ == 1 ? " line" : " lines") +
+                          " of primitives could not be read, the first of them line " + std::to_string(first_) + ": " +
+                          why_);
+  }
+
+  Trace trace{.system = "oneDNN", .source = "verbose log"};
+
+ private:
+  void about_library(std::string_view text) {
+    if (trace.version.empty()) trace.version = escaped(word_behind(text, "info,oneDNN v"));
+    if (trace.version.empty()) trace.version = escaped(word_behind(text, "info,DNNL v"));
+    const std::string threads = word_behind(text, "nthr:");
+    std::from_chars(threads.data(), threads.data() + threads.size(), trace.threads);
+  }
+
+  std::unordered_map<std::string, Event> known_;
+  int64_t unread_ = 0, first_ = 0;
+  std::string why_;
+};
+
 }  // namespace
 
 Trace read_onednn(std::string_view text) {
-  const onednn::VerboseLog log = onednn::read_verbose_log(text);
-  Trace out{.system = "oneDNN", .source = "verbose log"};
-  for (const auto& [number, line] : log.lines) {
-    if (line.operation == "exec") out.events.push_back(event_of(number, line));
-  }
-  int64_t unread = 0, first = 0;
-  std::string why;
-  for (const onednn::VerboseLog::Other& other : log.others) {
-    if (out.version.empty()) {
-      out.version = word_behind(other.text, "info,oneDNN v");
-      if (out.version.empty()) out.version = word_behind(other.text, "info,DNNL v");
-    }
-    const std::string threads = word_behind(other.text, "nthr:");
-    std::from_chars(threads.data(), threads.data() + threads.size(), out.threads);
-    if (other.text.find(",exec,") == std::string::npos || other.text.find(",graph,") != std::string::npos) continue;
-    if (unread++ == 0) first = other.number, why = other.why;
-  }
-  if (unread > 0)
-    out.notes.push_back(std::to_string(unread) + (unread == 1 ? " line" : " lines") +
-                        " of primitives could not be read, the first of them line " + std::to_string(first) + ": " +
-                        why);
-  if (out.events.empty()) {
+  LogReader reader;
+  onednn::for_each_verbose_line(text, [&](int64_t number, std::string_view line) { reader.line(number, line); });
+  reader.note_unread();
+  if (reader.trace.events.empty()) {
     throw Error(ErrorCode::parse,
                 "explain: the log has no line of a primitive that was run; set ONEDNN_VERBOSE=1 (oneDNN before 2.6: "
                 "DNNL_VERBOSE=1) where the program runs, and give its standard output",
                 "text");
   }
-  return out;
+  return std::move(reader.trace);
 }
 
 }  // namespace relayout::explaining

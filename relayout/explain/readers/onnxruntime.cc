@@ -105,7 +105,7 @@ class ProfileReader {
 
   Event event_of(const Json& entry, const std::string& name, int64_t place) {
     Event out{.place = place, .name = name};
-    out.ms = number_of(entry, "dur").value_or(0) / 1e3;
+    out.ms = plausible_ms(number_of(entry, "dur").value_or(0) / 1e3);
     const auto args = entry.find("args");
     if (args == entry.end() || !args->is_object()) return out;
     out.kind = text_of(*args, "op_name");
@@ -120,7 +120,7 @@ class ProfileReader {
     return out;
   }
 
-  static void add(std::vector<Tensor>& out, const std::vector<Operand>& operands, const std::vector<std::string>* names,
+  static void add(Tensors& out, const std::vector<Operand>& operands, const std::vector<std::string>* names,
                   const NamedNode* node) {
     for (std::size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
@@ -192,11 +192,13 @@ class ProfileReader {
 }  // namespace
 
 Trace read_onnxruntime_profile(std::string_view text, std::span<const NamedNode> nodes) {
-  // A program that was stopped leaves the list open.
-  std::string closed(text);
-  while (!closed.empty() && std::string_view(" \t\r\n,").find(closed.back()) != std::string_view::npos)
-    closed.pop_back();
-  if (!closed.empty() && closed.back() != ']') closed += "]";
+  // A program that was stopped leaves the list open, often within an entry; each entry is a line.
+  std::string closed(text.substr(0, text.find_last_not_of(" \t\r\n,") + 1));
+  if (!closed.empty() && closed.back() != ']') {
+    if (closed.back() != '}' || !Json::accept(closed + "]"))
+      closed.resize(std::max(closed.rfind("},\n") + 1, closed.rfind("},\r\n") + 1));
+    closed += "]";
+  }
   const Json all = parse_json(closed, "the profile of ONNX Runtime");
   if (!all.is_array()) throw Error(ErrorCode::parse, "explain: the profile of ONNX Runtime is no list", "text");
   return ProfileReader(all, nodes).read();

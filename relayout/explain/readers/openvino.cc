@@ -195,7 +195,7 @@ class GraphReader {
     const std::string time = at(layer.data, "execTimeMcs");
     double microseconds = 0;
     const bool ran = std::from_chars(time.data(), time.data() + time.size(), microseconds).ec == std::errc();
-    if (ran) out.ms = microseconds / 1e3;
+    if (ran) out.ms = plausible_ms(microseconds / 1e3);
     for (const Port& port : layer.inputs) {
       if (const auto read = tensor_read(layer, port)) out.reads.push_back(*read);
     }

@@ -88,7 +88,7 @@ std::map<std::string, double> layer_times(std::string_view profile) {
     throw Error(ErrorCode::parse, "explain: TensorRT's profile is no list, as --exportProfile writes it", "profile");
   for (const Json& entry : all) {
     const auto mean = number_of(entry, "averageMs");
-    if (mean) out[text_of(entry, "name")] = *mean;
+    if (mean) out[text_of(entry, "name")] = plausible_ms(*mean).value_or(0);
   }
   if (out.empty())
     throw Error(ErrorCode::parse, "explain: TensorRT's profile has no layer with a name and averageMs", "profile");

@@ -66,6 +66,12 @@ std::optional<std::vector<int>> order_between(const Dims& from, const Dims& to) 
   return out;
 }
 
+std::optional<double> plausible_ms(double ms) {
+  constexpr double kYear = 1e3 * 60 * 60 * 24 * 365;
+  if (!(ms >= 0 && ms <= kYear)) return std::nullopt;
+  return ms;
+}
+
 std::string plain_tag(int rank) {
   std::string out;
   for (int d = 0; d < rank; ++d) out += static_cast<char>('a' + d);

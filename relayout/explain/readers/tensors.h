@@ -1,4 +1,5 @@
-// Tensors of readers: from an expression or strides, and a type in any system's words (internal to explain).
+// Tensors of readers: from an expression or strides, and a type in any system's words; and their times (internal to
+// explain).
 #pragma once
 
 #include <string>
@@ -18,6 +19,8 @@ Tensor strided(std::string name, const Dims& dims, const Dims& strides, const st
 Tensor described_again(const Tensor& tensor, const std::string& layout, const Dims& dims);
 /// The only order of dims by which `from` becomes `to`; nothing where several do.
 std::optional<std::vector<int>> order_between(const Dims& from, const Dims& to);
+/// A time that a source says; nothing where it is negative, no number, or more than a year.
+std::optional<double> plausible_ms(double ms);
 /// "abcd" of that rank, and the tag of its dims in another order: reordered_tag({0, 2, 3, 1}) is "acdb".
 std::string plain_tag(int rank);
 std::string reordered_tag(const std::vector<int>& order);

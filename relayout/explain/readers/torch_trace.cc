@@ -48,7 +48,7 @@ Tensor argument(const Json& args, std::size_t number) {
 
 Event event_of_operator(const Json& entry, int64_t place) {
   Event out{.place = place, .kind = text_of(entry, "name")};
-  out.ms = number_of(entry, "dur").value_or(0) / 1e3;
+  out.ms = plausible_ms(number_of(entry, "dur").value_or(0) / 1e3);
   const auto args = entry.find("args");
   if (args == entry.end() || !args->is_object()) return out;
   if (out.kind != "aten::copy_") {
