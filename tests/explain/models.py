@@ -252,34 +252,51 @@ def transpose_time(path, inputs, folder):
     return sum(times)
 
 
+def inputs_of(model):
+    return {i.name: RANDOM.standard_normal([d.dim_value for d in i.type.tensor_type.shape.dim]).astype(np.float32)
+            for i in model.graph.input}
+
+
+def check_fix(relayout, model, source, fixed):
+    """What is wrong with the new model of a file, or None; the numbers of transpositions before and after, and the
+    report."""
+    result = subprocess.run([relayout, "explain", str(source), "--fix", str(fixed), "--json"], capture_output=True,
+                            text=True, timeout=120)
+    if result.returncode != 0:
+        return result.stderr.strip(), None, None
+    report = json.loads(result.stdout)
+    new = onnx.load(fixed)
+    onnx.checker.check_model(new, full_check=True)
+    count = [sum(node.op_type == "Transpose" for node in m.graph.node) for m in (model, new)]
+    if report["fix"]["after"] != count[1] or report["fix"]["before"] != count[0] or count[1] > count[0]:
+        return f"{count[1]} transpositions of {count[0]}, and the report says {report['fix']}", None, None
+    if report["fix"]["after_ms"] > report["fix"]["before_ms"]:
+        return "predicted time rises", None, None
+    if len(report["reorders"]) != count[0]:
+        return f"the report has {len(report['reorders'])} of {count[0]} transpositions", None, None
+    inputs = inputs_of(model)
+    for a, b in zip(outputs(source, inputs), outputs(fixed, inputs), strict=True):
+        if a.shape != b.shape or not np.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True):
+            apart = np.abs(a - b).max() if a.shape == b.shape else (a.shape, b.shape)
+            return f"outputs differ by {apart}", None, None
+    return None, count, report
+
+
 def check(relayout, name, folder, measure):
     make, most = MODELS[name]
     model = make()
     source, fixed = folder / f"{name}.onnx", folder / f"{name}_fixed.onnx"
     onnx.save(model, source)
-    result = subprocess.run([relayout, "explain", str(source), "--fix", str(fixed), "--json"], capture_output=True,
-                            text=True, timeout=120)
-    if result.returncode != 0:
-        return f"{name}: {result.stderr.strip()}"
-    report = json.loads(result.stdout)
-    new = onnx.load(fixed)
-    onnx.checker.check_model(new, full_check=True)
-    count = [sum(node.op_type == "Transpose" for node in m.graph.node) for m in (model, new)]
-    if count[1] > most or report["fix"]["after"] != count[1] or report["fix"]["before"] != count[0]:
+    failure, count, report = check_fix(relayout, model, source, fixed)
+    if failure:
+        return f"{name}: {failure}"
+    if count[1] > most:
         return f"{name}: {count[1]} transpositions of {count[0]}, at most {most}"
-    if report["fix"]["after_ms"] > report["fix"]["before_ms"]:
-        return f"{name}: predicted time rises"
-    if len(report["reorders"]) != count[0]:
-        return f"{name}: the report has {len(report['reorders'])} of {count[0]} transpositions"
     verdicts = [r["verdict"] for r in report["reorders"]]
     if most == 0 and set(verdicts) != {"avoidable"} or most > 0 and count[0] == most and "avoidable" in verdicts:
         return f"{name}: verdicts are {verdicts}"
-    inputs = {i.name: RANDOM.standard_normal([d.dim_value for d in i.type.tensor_type.shape.dim]).astype(np.float32)
-              for i in model.graph.input}
-    for a, b in zip(outputs(source, inputs), outputs(fixed, inputs), strict=True):
-        if a.shape != b.shape or not np.allclose(a, b, rtol=1e-4, atol=1e-5):
-            return f"{name}: outputs differ by {np.abs(a - b).max() if a.shape == b.shape else (a.shape, b.shape)}"
     if measure:
+        inputs = inputs_of(model)
         print(f"{name:22} {count[0]} -> {count[1]} transpositions, "
               f"{transpose_time(source, inputs, folder):.4f} -> {transpose_time(fixed, inputs, folder):.4f} ms")
     return None

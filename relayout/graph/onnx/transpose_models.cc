@@ -183,6 +183,45 @@ void mark_removed(const Moving& moving, OnnxTransposes& out) {
   }
 }
 
+/// What rewrite() changes of a model, to take it back.
+class BeforeRewrite {
+ public:
+  explicit BeforeRewrite(const Moving& moving)
+      : nodes_(moving.model.graph().node()),
+        facts_(moving.facts),
+        constants_(moving.model.graph().initializer_size()) {}
+
+  void restore(Moving& moving) {
+    auto* constants = moving.model.mutable_graph()->mutable_initializer();
+    constants->DeleteSubrange(constants_, constants->size() - constants_);
+    moving.constants.clear();
+    for (const auto& constant : *constants) moving.constants[constant.name()] = &constant;
+    moving.model.mutable_graph()->mutable_node()->Swap(&nodes_);
+    moving.facts = std::move(facts_);
+  }
+
+ private:
+  google::protobuf::RepeatedPtrField<NodeProto> nodes_;
+  std::unordered_map<std::string, importing::TensorFacts> facts_;
+  int constants_;
+};
+
+/// Rewrites the model for one order where that lowers the sum of costs, or frees it of transpositions of constants.
+/// What the search promises is an estimate, so that the new model's own sum decides. Returns whether it did.
+bool improve(Moving& moving, const Order& order) {
+  double promised = 0;
+  const std::vector<bool> division = importing::best_division(moving, order, &promised);
+  const double now = total(moving, listed(moving)), less = now * (1 - 1e-9);
+  const bool constants = of_constants(moving);
+  if (promised >= less && !constants) return false;
+  BeforeRewrite before(moving);
+  importing::rewrite(moving, order, division);
+  const double then = total(moving, listed(moving));
+  if (then < less || (then <= now && constants && !of_constants(moving))) return true;
+  before.restore(moving);
+  return false;
+}
+
 double plain_bytes(const Dims& dims, DType dtype, const std::vector<int>&) {
   const auto count = checked_product(dims);
   return count ? static_cast<double>(*count) * bits(dtype) / 8 : 1;
@@ -256,14 +295,7 @@ OnnxTransposes importing::moved_transposes(ModelProto& model, const std::filesys
   const std::set<std::string> before = names_read_in(moving);
   for (bool changed = true; changed;) {
     changed = importing::fold_into_neighbours(moving);
-    for (const Order& order : orders_of(moving)) {
-      double best = 0;
-      const std::vector<bool> division = importing::best_division(moving, order, &best);
-      const double now = total(moving, listed(moving));
-      if (best >= now * (1 - 1e-9) && !of_constants(moving)) continue;
-      importing::rewrite(moving, order, division);
-      changed = true;
-    }
+    for (const Order& order : orders_of(moving)) changed = improve(moving, order) || changed;
   }
   drop_constants(moving, before);
   out.after = listed(moving);
