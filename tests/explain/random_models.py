@@ -17,12 +17,13 @@ from models import Net, check_fix, np, onnx  # which leaves with 77 where a pack
 
 
 class Random:
-    """A random graph: values by their names and dims, of which each step takes some and adds one."""
+    """A random graph: values by their names and dims, of which each step takes some and adds one. `largest` bounds the
+    dims of its input."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, largest=6):
         self.random = np.random.default_rng(seed)
         rank = int(self.random.integers(2, 5))
-        self.dims = {"x": [int(d) for d in self.random.integers(2, 7, rank)]}
+        self.dims = {"x": [int(d) for d in self.random.integers(2, largest + 1, rank)]}
         self.net = Net(x=self.dims["x"])
         self.used = set()
         steps = [self.elementwise, self.with_constant, self.residual, self.concat, self.transpose, self.transpose,

@@ -206,18 +206,21 @@ class BeforeRewrite {
   int constants_;
 };
 
-/// Rewrites the model for one order where that lowers the sum of costs, or frees it of transpositions of constants.
-/// What the search promises is an estimate, so that the new model's own sum decides. Returns whether it did.
+/// Rewrites the model for one order where that lowers the sum of costs without more transpositions, as each is a node
+/// that costs something by itself, or frees it of transpositions of constants. What the search promises is an estimate,
+/// so that the new model's own sum decides. Returns whether it did.
 bool improve(Moving& moving, const Order& order) {
   double promised = 0;
   const std::vector<bool> division = importing::best_division(moving, order, &promised);
-  const double now = total(moving, listed(moving)), less = now * (1 - 1e-9);
+  const std::vector<OnnxTranspose> old = listed(moving);
+  const double now = total(moving, old), less = now * (1 - 1e-9);
   const bool constants = of_constants(moving);
   if (promised >= less && !constants) return false;
   BeforeRewrite before(moving);
   importing::rewrite(moving, order, division);
-  const double then = total(moving, listed(moving));
-  if (then < less || (then <= now && constants && !of_constants(moving))) return true;
+  const std::vector<OnnxTranspose> made = listed(moving);
+  const double then = total(moving, made);
+  if ((then < less && made.size() <= old.size()) || (then <= now && constants && !of_constants(moving))) return true;
   before.restore(moving);
   return false;
 }
