@@ -82,7 +82,7 @@ int run(int argc, char** argv) {
       "3 bad data, 4 input or output failed, 5 unsupported, 70 internal error, 130 interrupted.");
   std::vector<Verb> verbs;
   for (Verb (*add)(CommandLine&) : {add_describe, add_show, add_diff, add_offset, add_index, add_record, add_banks,
-                                    add_image, add_convert, add_compare, add_bench})
+                                    add_image, add_convert, add_redistribute, add_compare, add_bench})
     verbs.push_back(add(line));
   for (Verb& verb : add_checkpoint(line)) verbs.push_back(std::move(verb));
   for (Verb (*add)(CommandLine&) :

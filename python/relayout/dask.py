@@ -29,8 +29,8 @@ def _package() -> Any:
     try:
         return importlib.import_module("distributed")
     except ImportError:
-        raise UnsupportedError("clusters of Dask are reached by the package distributed, which is not installed",
-                               "dask") from None
+        raise UnsupportedError("clusters of Dask need the package distributed, which is not installed: "
+                               "pip install distributed", "dask") from None
 
 
 def connected(address: str) -> Any:

@@ -96,6 +96,7 @@ Verb add_banks(CommandLine& line);
 Verb add_show(CommandLine& line);
 Verb add_image(CommandLine& line);
 Verb add_convert(CommandLine& line);
+Verb add_redistribute(CommandLine& line);
 Verb add_compare(CommandLine& line);
 Verb add_bench(CommandLine& line);
 /// All verbs of the group checkpoint.

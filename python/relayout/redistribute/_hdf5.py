@@ -21,7 +21,7 @@ def package() -> Any:
     try:
         return importlib.import_module("h5py")
     except ImportError:
-        raise UnsupportedError("HDF5 is read and written by the package h5py, which is not installed",
+        raise UnsupportedError("HDF5 is read and written by the package h5py, which is not installed: pip install h5py",
                                "h5py") from None
 
 

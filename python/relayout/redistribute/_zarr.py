@@ -24,7 +24,7 @@ def package() -> Any:
     try:
         zarr: Any = importlib.import_module("zarr")
     except ImportError:
-        raise UnsupportedError("arrays of zarr are read and written by the package zarr, which is not installed",
+        raise UnsupportedError("arrays of zarr need the package zarr, which is not installed: pip install zarr",
                                "zarr") from None
     if int(zarr.__version__.partition(".")[0]) < 3:
         raise UnsupportedError(f"the package zarr has the version {zarr.__version__}; 3.1 or newer is needed", "zarr",
