@@ -99,8 +99,10 @@ def _counted(number: int, word: str) -> str:
 class SourceExplanation:
     """The report of `relayout explain` of a log, a profile or a graph."""
 
-    def __init__(self, text: str, report: Dict[str, Any], html: str) -> None:
+    def __init__(self, text: str, report: Dict[str, Any], html: str, replays: List[str]) -> None:
         self.text = text
+        #: For each row a text for a bug report, with a program that does the reorder alone.
+        self.replays = replays
         #: A page that a browser opens from disk.
         self.html = html
         #: As --json prints it: "reorders", each with "src", "dst", "dims", "runs", "ms", "verdict" ...
@@ -112,18 +114,19 @@ class SourceExplanation:
     __repr__ = __str__
 
 
-def explain(what: Any, example: Any = None, *, profile: Union[str, "os.PathLike[str]", None] = None, runs: int = 0,
+def explain(what: Any, example: Any = None, *, profile: Union[str, "os.PathLike[str]", None] = None,
+            model: Union[str, "os.PathLike[str]", None] = None, runs: int = 0,
             elsewhere: bool = False) -> Union[Explanation, SourceExplanation]:
     """Of a module of PyTorch and an example of its input (a tensor, or a tuple of arguments): where channels_last is
     lost, by which operator, what it costs, the least change that keeps it, and what a call is shorter with that. The
     module is called some dozens of times without gradients, as it is and with the changes.
 
     Of the path of a log, a profile, a graph or an ONNX model: why its reorders are there, as `relayout explain` says
-    it. `profile` is TensorRT's, `runs` says how often the program ran its model, and `elsewhere` that it ran on another
-    machine.
+    it. `profile` is TensorRT's, `model` the optimised one of an ONNX Runtime profile, `runs` says how often the program
+    ran its model, and `elsewhere` that it ran on another machine.
     """
     if isinstance(what, (str, os.PathLike)):
-        return _explain_source(os.fspath(what), profile, runs, elsewhere)
+        return _explain_source(os.fspath(what), profile, model, runs, elsewhere)
     if example is None:
         raise InvalidArgumentError("explain: a module needs an example of its input, explain(module, x)", "example")
     try:
@@ -147,19 +150,27 @@ def explain(what: Any, example: Any = None, *, profile: Union[str, "os.PathLike[
         return Explanation(recorded, losses, ms, together)
 
 
-def _explain_source(path: str, profile: Union[str, "os.PathLike[str]", None], runs: int,
-                    elsewhere: bool) -> SourceExplanation:
+def _text_at(path: Union[str, "os.PathLike[str]"]) -> str:
+    """A file as text: UTF-8, or UTF-16 by its mark, as PowerShell writes what a program prints."""
+    data = Path(path).read_bytes()
+    return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
+
+
+def _explain_source(path: str, profile: Union[str, "os.PathLike[str]", None],
+                    model: Union[str, "os.PathLike[str]", None], runs: int, elsewhere: bool) -> SourceExplanation:
     try:
         from . import _models
     except ImportError as error:
         raise UnsupportedError("explain: logs are read by the package relayout-models, which is not installed "
                                f"({error})", "relayout._models") from error
     if path.endswith(".onnx"):
-        text, report, html = _models.explain_model(path, elsewhere)
+        found = _models.explain_model(path, elsewhere)
     else:
-        texts = [Path(each).read_text(encoding="utf-8", errors="replace") if each else "" for each in (path, profile)]
-        text, report, html = _models.explain_text(*texts, runs, elsewhere)
-    return SourceExplanation(text, json.loads(report), html)
+        found = _models.explain_text(_text_at(path), _text_at(profile) if profile else "",
+                                     os.fspath(model) if model else "", runs, elsewhere)
+    text, report, html, replays = found
+    return SourceExplanation(text.decode("utf-8", "replace"), json.loads(report), html,
+                             [each.decode("utf-8", "replace") for each in replays])
 
 
 def _words(tensor: TensorStrides) -> str:

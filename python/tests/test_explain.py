@@ -158,6 +158,14 @@ def test_a_log():
     verdicts = {(r["src"], r["dst"], tuple(r["dims"])): r["verdict"] for r in found.report["reorders"]}
     assert verdicts["abcd", "ABcd8b8a", (32, 16, 3, 3)] == "repeated"
     assert str(found).startswith("oneDNN 2.6.3")
+    assert len(found.replays) == len(found.report["reorders"]) and "dnnl::reorder" in found.replays[0]
+
+
+@pytest.mark.skipif(not SAMPLES.exists(), reason="the samples are in the source tree")
+def test_a_log_in_utf16(tmp_path):
+    pytest.importorskip("relayout._models")
+    (tmp_path / "log.txt").write_text((SAMPLES / "onednn_program.log").read_text(), encoding="utf-16")
+    assert str(relayout.explain(tmp_path / "log.txt", elsewhere=True)).startswith("oneDNN 2.6.3")
 
 
 def test_a_text_that_is_no_log(tmp_path):
