@@ -146,13 +146,11 @@ Found round_trip_rule(const Case& c) {
 
 /// Another operand of an operation that is in the layout already, made so by something that is no reorder.
 std::optional<std::size_t> partner(const Case& c, std::size_t reader) {
-  for (const Tensor& tensor : c.event(reader).reads) {
-    if (tensor.weights || tensor.key == c.dst().key || tensor.layout != c.dst().layout) continue;
-    for (std::size_t i = reader; i-- > 0 && c.all.runs.run_of[i] == c.all.runs.run_of[reader];) {
-      const bool made = std::ranges::any_of(c.event(i).writes, [&](const Tensor& w) { return w.key == tensor.key; });
-      if (made && !c.event(i).reorder) return i;
-      if (made) break;
-    }
+  const Tensors& reads = c.event(reader).reads;
+  const auto& makers = c.all.links.makers[reader];
+  for (std::size_t k = 0; k < makers.size(); ++k) {
+    const bool other = !reads[k].weights && reads[k].key != c.dst().key && reads[k].layout == c.dst().layout;
+    if (other && makers[k] && !c.event(*makers[k]).reorder) return makers[k];
   }
   return std::nullopt;
 }

@@ -19,16 +19,22 @@ const Tensor* data_of(const Event& event) {
 
 Links find_links(const Trace& trace, const Runs& runs) {
   const std::size_t count = trace.events.size();
-  Links out{std::vector<std::optional<std::size_t>>(count), std::vector<std::vector<std::size_t>>(count)};
+  Links out;
+  out.maker.resize(count);
+  out.makers.resize(count);
+  out.readers.resize(count);
   std::map<std::string, std::size_t> written;  // the last event of this run that wrote such a tensor
   for (std::size_t i = 0; i < count; ++i) {
     const Event& event = trace.events[i];
     if (i > 0 && runs.run_of[i] != runs.run_of[i - 1]) written.clear();
     const Tensor* data = data_of(event);
+    if (event.reads.size() > 1) out.makers[i].resize(event.reads.size());
     for (const Tensor& tensor : event.reads) {
       const auto found = tensor.key.empty() ? written.end() : written.find(tensor.key);
       if (found == written.end()) continue;
       if (&tensor == data) out.maker[i] = found->second;
+      if (event.reads.size() > 1)
+        out.makers[i][static_cast<std::size_t>(&tensor - event.reads.begin())] = found->second;
       std::vector<std::size_t>& readers = out.readers[found->second];
       if (readers.empty() || readers.back() != i) readers.push_back(i);
     }

@@ -15,6 +15,8 @@ struct Links {
   /// Of the first operand of a reorder, and of the first data operand of other events; nothing where the program or
   /// something that is not in the trace made it.
   std::vector<std::optional<std::size_t>> maker{};
+  /// The same of every operand, for events with several.
+  std::vector<std::vector<std::optional<std::size_t>>> makers{};
   std::vector<std::vector<std::size_t>> readers{};
 };
 Links find_links(const Trace& trace, const Runs& runs);

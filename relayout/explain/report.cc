@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "relayout/explain/judge.h"
 
@@ -25,12 +26,12 @@ std::string same_kind(const Event& event) {
 }
 
 /// In how many runs each kind of reorder stands.
-std::map<std::string, int64_t> runs_of_kinds(const Trace& trace, const Runs& runs) {
-  std::map<std::string, std::set<int64_t>> seen;
+std::unordered_map<std::string, int64_t> runs_of_kinds(const Trace& trace, const Runs& runs) {
+  std::unordered_map<std::string, std::set<int64_t>> seen;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     if (trace.events[i].reorder) seen[same_kind(trace.events[i])].insert(runs.run_of[i]);
   }
-  std::map<std::string, int64_t> out;
+  std::unordered_map<std::string, int64_t> out;
   for (const auto& [kind, in] : seen) out[kind] = trace.in_order ? static_cast<int64_t>(in.size()) : trace.runs;
   return out;
 }
@@ -131,8 +132,9 @@ class Groups {
       return other ? all_.trace.events[*other].kind + all_.trace.events[*other].name : "";
     };
     const auto& readers = all_.links.readers[i];
-    const auto key = std::tuple(kind, kind_of(all_.links.maker[i]), readers.empty() ? "" : kind_of(readers.front()),
-                                judgement.verdict);
+    const std::string key = kind + "\n" + kind_of(all_.links.maker[i]) + "\n" +
+                            (readers.empty() ? "" : kind_of(readers.front())) + "\n" +
+                            std::string(name(judgement.verdict));
     const auto [found, added] = groups_.try_emplace(key, report_.reorders.size());
     if (added) {
       each_.emplace_back();
@@ -147,8 +149,8 @@ class Groups {
 
   const Surroundings& all_;
   Report& report_;
-  std::map<std::string, int64_t> in_runs_;
-  std::map<std::tuple<std::string, std::string, std::string, Verdict>, std::size_t> groups_;
+  std::unordered_map<std::string, int64_t> in_runs_;
+  std::unordered_map<std::string, std::size_t> groups_;
   std::vector<std::vector<double>> each_;  // milliseconds of each time
 };
 

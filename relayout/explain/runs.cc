@@ -2,14 +2,14 @@
 #include "relayout/explain/runs.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 namespace relayout::explaining {
 namespace {
 
 /// Equal numbers for events that do the same to tensors of the same kind.
 std::vector<int> signatures(const Trace& trace) {
-  std::map<std::string, int> known;
+  std::unordered_map<std::string, int> known;
   std::vector<int> out;
   for (const Event& event : trace.events) {
     std::string text = event.kind + "|" + event.name + "|" + event.implementation + "|" + event.detail;
