@@ -1,5 +1,6 @@
 // What this machine would take: copies that are timed, and plans that are priced. See report.h.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -16,7 +17,7 @@ constexpr int kCopies = 5;
 
 /// The fastest of a few copies of half as many bytes, which reads and writes that many.
 double time_copy(int64_t bytes) {
-  const auto half = static_cast<std::size_t>(std::max<int64_t>(1, std::min(bytes, kLargestCopy) / 2));
+  const auto half = static_cast<std::size_t>(bytes / 2);
   const std::vector<char> src(half, 1);
   std::vector<char> dst(half, 0);
   double best = 0;
@@ -28,8 +29,30 @@ double time_copy(int64_t bytes) {
   }
   // The copy's result is looked at, so that it is not left out.
   if (dst.back() != 1) return 0;
-  return best * static_cast<double>(bytes) / static_cast<double>(2 * half);
+  return best;
 }
+
+/// Times of copies, each power of two once. Between two of them a time is interpolated; past the largest it grows with
+/// the bytes.
+class CopyTimes {
+ public:
+  double operator()(int64_t bytes) {
+    if (bytes >= kLargestCopy)
+      return at(kLargestCopy) * (static_cast<double>(bytes) / static_cast<double>(kLargestCopy));
+    const auto below = std::max<int64_t>(2, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))));
+    const double part = std::max(0.0, static_cast<double>(bytes - below) / static_cast<double>(below));
+    return at(below) + (part > 0 ? part * (at(2 * below) - at(below)) : 0);
+  }
+
+ private:
+  double at(int64_t bytes) {
+    const auto [found, added] = known_.try_emplace(bytes, 0);
+    if (added) found->second = time_copy(bytes);
+    return found->second;
+  }
+
+  std::map<int64_t, double> known_;
+};
 
 /// The last of the fields of io::processor(), which is the model's name on x86 processors.
 std::string processor_name() {
@@ -42,15 +65,9 @@ std::string processor_name() {
 }  // namespace
 
 MachineTimes this_machine() {
-  auto known = std::make_shared<std::map<int64_t, double>>();
+  auto times = std::make_shared<CopyTimes>();
   MachineTimes out{.name = processor_name()};
-  out.copy_ms = [known](int64_t bytes) -> std::optional<double> {
-    const auto found = known->find(bytes);
-    if (found != known->end()) return found->second;
-    const double ms = time_copy(bytes);
-    known->emplace(bytes, ms);
-    return ms;
-  };
+  out.copy_ms = [times](int64_t bytes) -> std::optional<double> { return (*times)(bytes); };
   out.planned_ms = [](const TensorDesc& src, const TensorDesc& dst) -> std::optional<double> {
     try {
       return cpu::make_plan(src, dst).cost().nanoseconds / 1e6;

@@ -22,8 +22,8 @@ struct MachineTimes {
   /// Milliseconds on one thread that this project's plan of the reorder is predicted to take.
   std::function<std::optional<double>(const TensorDesc& src, const TensorDesc& dst)> planned_ms{};
 };
-/// Copies are timed when they are asked for, some milliseconds for each size of up to 256 MiB, and sizes above as if
-/// they were that. Plans are those of cpu::make_plan().
+/// Copies are timed when they are asked for, of powers of two up to 256 MiB, some milliseconds each; other sizes follow
+/// from these. Plans are those of cpu::make_plan().
 MachineTimes this_machine();
 
 /// Equal reorders with equal makers, readers and verdicts.
