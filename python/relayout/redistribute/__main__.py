@@ -106,14 +106,14 @@ def _report(said: argparse.Namespace, made: Redistribution) -> None:
         tasks = made.plan.tasks if made.plan is not None else 0
         print(json.dumps({"input": said.input, "output": said.output, "done": not said.dry_run, "moves": moves,
                           "tasks": tasks, "tasks_before": made.done_before, "chunks_linked": made.linked,
-                          "verified": bool(said.verify and moves and not said.dry_run), "seconds": made.seconds,
+                          "verified": bool(said.verify and not said.dry_run), "seconds": made.seconds,
                           "plan": made.explain()}, indent=2))
         return
     if said.dry_run:
         return
     before = f", {made.done_before} of them before" if made.done_before else ""
     print(f"{said.output}: {made.tasks} tasks{before}" if moves else said.output)
-    if said.verify and moves:
+    if said.verify:
         print("verified: every element is the source's")
 
 

@@ -6,13 +6,18 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import itertools
+import math
 import os
 import shutil
 from typing import Any, Callable, Optional
 
+import numpy as np
+
+from .._errors import CorruptError
 from . import _zarr
-from ._boxes import Dims
-from ._places import Place, missing, naming
+from ._boxes import Box, Dims, cut
+from ._places import Place, check_unchanged, missing, naming
+from ._tasks import bits_of
 
 
 def possible(src: Place, dst: Place, compression: Any) -> bool:
@@ -47,8 +52,10 @@ def with_transposition(src: _zarr.ZarrPlace, dst: _zarr.ZarrPlace) -> _zarr.Zarr
 
 def _link(from_path: str, to_path: str) -> None:
     os.makedirs(os.path.dirname(to_path), exist_ok=True)
-    if os.path.exists(to_path):
-        return  # of a run that was ended
+    if os.path.exists(to_path):  # of a run that was ended
+        if os.path.samefile(from_path, to_path):
+            return
+        os.unlink(to_path)  # the source's was replaced since, or it is a copy
     try:
         os.link(from_path, to_path)
     except OSError:  # another file system, or one without links
@@ -56,22 +63,44 @@ def _link(from_path: str, to_path: str) -> None:
         os.replace(to_path + ".partial", to_path)
 
 
+def _encoded_bytes(src: _zarr.ZarrPlace) -> Optional[int]:
+    """How long each encoded chunk must be; None where its codecs decide that."""
+    metadata = src.array.metadata
+    if metadata.zarr_format == 2:
+        plain = metadata.compressor is None and not metadata.filters
+    else:
+        plain = all(codec["name"] in ("bytes", "transpose") for codec in metadata.to_dict()["codecs"])
+    return math.prod(src.unit or ()) * src.dtype.itemsize if plain else None
+
+
+def _check_chunk(src: _zarr.ZarrPlace, key: str, size: int, expected: Optional[int]) -> None:
+    if expected is not None and size != expected:
+        raise CorruptError(f"copy chunk {key!r} of {src.name!r}: it has {size} bytes, and a chunk has {expected}",
+                           "chunk", f"chunk {key!r}", str(expected))
+
+
 def run(src: _zarr.ZarrPlace, dst: _zarr.ZarrPlace, tell: Optional[Callable[[int, int], Any]]) -> int:
-    """Links or copies all chunks; how many there were."""
+    """Links or copies all chunks; how many there were. CorruptError: one that is not there, whose length cannot be
+    right, or that was written after the run began."""
     counts = [-(-n // c) for n, c in zip(src.shape, src.unit or ())]
     from_folder, to_folder = (_zarr.folder_of(p.array.store_path) for p in (src, dst))
-    total, done, found = _zarr.chunk_count(src), 0, 0
+    total, done, found, expected = _zarr.chunk_count(src), 0, 0, _encoded_bytes(src)
     for own in itertools.product(*map(range, counts)):
         key, new_key = _keys(src, dst, own)
         with naming(src, f"chunk {key!r}", "copy"):
             if from_folder is not None and to_folder is not None:
-                there = os.path.exists(os.path.join(from_folder, key))
+                path = os.path.join(from_folder, key)
+                there = os.path.exists(path)
                 if there:
-                    _link(os.path.join(from_folder, key), os.path.join(to_folder, new_key))
+                    _link(path, os.path.join(to_folder, new_key))
+                    status = os.stat(path)
+                    _check_chunk(src, key, status.st_size, expected)
+                    check_unchanged(src, f"chunk {key!r}", status.st_mtime_ns)
             else:
                 value = _zarr.sync((src.array.store_path / key).get())
                 there = value is not None
                 if there:
+                    _check_chunk(src, key, len(value), expected)
                     _zarr.sync((dst.array.store_path / new_key).set(value))
         if not there and src.complete:
             raise missing(src, f"chunk {key!r}")
@@ -80,6 +109,16 @@ def run(src: _zarr.ZarrPlace, dst: _zarr.ZarrPlace, tell: Optional[Callable[[int
         if tell is not None:
             tell(done, total)
     return found
+
+
+def verify(src: _zarr.ZarrPlace, dst: _zarr.ZarrPlace) -> None:
+    """Decodes each chunk of both sides and compares them. CorruptError names the chunk."""
+    whole: Box = ((0,) * len(src.shape), src.dims)
+    with src.opened() as reader, dst.opened() as again:
+        for box in cut(whole, src.in_order(src.unit)):
+            if not np.array_equal(bits_of(reader.read(box)), bits_of(again.read(box))):
+                name = dst.chunk_name(box, dst.unit or ())
+                raise CorruptError(f"verify: {name} of {dst.name!r} has not the source's elements", "chunk", name)
 
 
 def _keys(src: _zarr.ZarrPlace, dst: _zarr.ZarrPlace, own: Dims) -> Any:

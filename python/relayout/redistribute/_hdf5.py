@@ -131,7 +131,7 @@ def source(x: Any, since: int, complete: bool) -> Hdf5Place:
             kept = {key: getattr(data, key) for key in ("compression", "compression_opts", "shuffle", "fletcher32",
                                                         "fillvalue")}
             return Hdf5Place(f"{path}::{name}", tuple(data.shape), dtype, unit, unit, tuple(range(data.ndim)), since,
-                             complete, path, name, kept)
+                             complete, file=path, dataset=name, options=kept)
     except OSError as error:
         raise FileError(f"{path!r}: {error}", "src", path) from None
 

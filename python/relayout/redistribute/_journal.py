@@ -5,14 +5,15 @@ goes on: both arrays' metadata and the plan. Each other line is a task that is d
 """
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import time
-from typing import Any, List, Optional, Set
+from typing import Any, Iterator, List, Optional, Set
 
-from .._errors import CorruptError, FileError, InvalidArgumentError
+from .._errors import CorruptError, FileError, InvalidArgumentError, of_code
 
 
 class Journal:
@@ -25,9 +26,10 @@ class Journal:
         self._file: Any = None
         if folder is None:
             return
-        os.makedirs(folder, exist_ok=True)
         self.path = os.path.join(folder, "journal")
-        self._file = open(self.path, "a+", encoding="utf-8")
+        with self._written():
+            os.makedirs(folder, exist_ok=True)
+            self._file = open(self.path, "a+", encoding="utf-8")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -82,12 +84,23 @@ class Journal:
 
     def _write(self, value: Any) -> None:
         if self._file is not None:
-            self._file.write(json.dumps(value) + "\n")
-            self._file.flush()
+            with self._written():
+                self._file.write(json.dumps(value) + "\n")
+                self._file.flush()
+
+    @contextlib.contextmanager
+    def _written(self) -> Iterator[None]:
+        """Errors of the system name the journal, as where a disk has no room."""
+        try:
+            yield
+        except OSError as error:
+            raise of_code("io", f"write {self.path!r}: {error}", "journal", self.path,
+                          number=error.errno or 0) from error
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what could not be written was said by then
+                self._file.close()
 
 
 def _digest(described: Any) -> str:

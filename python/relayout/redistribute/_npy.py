@@ -69,6 +69,9 @@ class NpyPlace(OneFile):
 
 def source(path: str, since: int) -> NpyPlace:
     try:
+        with open(path, "rb") as file:
+            if file.read(6) != b"\x93NUMPY":
+                raise ValueError("it does not begin as a file of NumPy does")
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise FileError(f"{path!r}: {error}", "src", path) from None

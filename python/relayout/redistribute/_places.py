@@ -45,6 +45,8 @@ class Place:
     since: int = 0
     #: Chunks that are not there are errors, and not the fill value.
     complete: bool = True
+    #: An intermediate store of the run's own.
+    between: bool = False
 
     def in_order(self, own: Any) -> Dims:
         """Numbers of the array's dims in the source's order."""
@@ -154,6 +156,8 @@ def naming(place: Place, what: str, doing: str) -> Iterator[None]:
     except MemoryError:
         raise
     except OSError as error:
+        if error.errno is None and doing == "read":  # of h5py: a filter that fails
+            raise CorruptError(f"{doing} {what} of {place.name!r}: {error}", "chunk", what) from error
         raise of_code("io", f"{doing} {what} of {place.name!r}: {error}", "chunk", what,
                       number=error.errno or 0) from error
     except Exception as error:
@@ -168,6 +172,9 @@ def check_unchanged(place: Place, what: str, written_ns: int) -> None:
 
 
 def missing(place: Place, what: str) -> Error:
+    if place.between:
+        return CorruptError(f"read {what} of {place.name!r}, an intermediate store of this run: it was removed; begin "
+                            "anew by restart=True", "chunk", what)
     return CorruptError(f"read {what} of {place.name!r}: it is not there, and stands for the fill value if nobody lost "
                         "it: allow that by missing=\"fill\"", "chunk", what)
 

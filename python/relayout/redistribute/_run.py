@@ -109,6 +109,8 @@ class Redistribution:
                 if self.plan is None:
                     source, destination = self._zarr_sides()
                     self.linked = _as_they_are.run(source, destination, tell)
+                    if verify:
+                        _as_they_are.verify(source, destination)
                     self.destination.publish()
                 else:
                     self._run_passes(journal, executor or serial, verify, restart, tell, threads)

@@ -61,7 +61,7 @@ def verify_task(job: Job, number: int, box: Box) -> int:
     target, values = job.places[step.target], read_box(job, step, box)
     with target.opened() as reader:
         for part in reader.parts(box, box[1], job.group):
-            want, got = _bits(values[slices(part, box[0])]), _bits(reader.read(part))
+            want, got = bits_of(values[slices(part, box[0])]), bits_of(reader.read(part))
             if np.array_equal(want, got):
                 continue
             at = np.argwhere(want != got)[0]
@@ -72,7 +72,7 @@ def verify_task(job: Job, number: int, box: Box) -> int:
     return values.nbytes
 
 
-def _bits(x: np.ndarray) -> Any:
+def bits_of(x: np.ndarray) -> Any:
     """Values whose bits are compared, as NaN differs from itself."""
     size = x.dtype.itemsize
     return np.ascontiguousarray(x).view(f"u{size}" if size in (1, 2, 4, 8) else np.dtype((np.void, size)))

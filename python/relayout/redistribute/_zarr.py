@@ -237,7 +237,8 @@ def intermediate(dst_path: Any, options: Optional[Dict[str, Any]], dims: Dims, d
     metadata = zarr.create_array({}, shape=dims, dtype=movable(dtype), chunks=chunk, compressors=None,
                                  filters=None).metadata
     array = array_over(metadata, store_path_of(dst_path, options), write_empty=True)
-    return ZarrPlace(_name(array), dims, movable(dtype), chunk, chunk, tuple(range(len(dims))), array=array)
+    return ZarrPlace(_name(array), dims, movable(dtype), chunk, chunk, tuple(range(len(dims))), between=True,
+                     array=array)
 
 
 def chunk_count(place: ZarrPlace) -> int:
