@@ -127,6 +127,7 @@
 #include "relayout/redistribute/compare.h"
 #include "relayout/redistribute/exchange.h"
 #include "relayout/redistribute/files/run_tasks.h"
+#include "relayout/redistribute/rank_plan.h"
 #include "relayout/redistribute/store.h"
 #include "relayout/redistribute/task_plan.h"
 #include "relayout/reorder/attributes.h"

@@ -41,9 +41,9 @@ arm64_libraries=(libhwy-dev libhwy1 libgtest-dev libtbb-dev libtbb12 libtbbmallo
 # Python's packages of Debian that the tests of checkpoints use where they are there, beside PyTorch.
 # shellcheck disable=SC2034
 checkpoint_optional=(python3-h5py python3-tqdm)
-# MPI with its Python package, for arrays over several processes.
+# MPI with its Python package, for arrays over several processes; optional too.
 # shellcheck disable=SC2034
-mpi_optional=(python3-mpi4py)
+mpi_optional=(libopenmpi-dev python3-mpi4py)
 # From PyPI: what builds the Python package, what its tests need, and what they use too where it is there.
 python_build_packages=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy==2.4.6)
 python_test_packages=(numpy==2.4.6 ml_dtypes==0.6.0 pytest==9.2.0 hypothesis==6.170.17 einops==0.8.2

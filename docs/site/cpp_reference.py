@@ -9,7 +9,7 @@ from page import Page
 C_HEADERS = ("relayout/relayout_c.h", "relayout/relayout_models_c.h")
 C_PAGES = (("cpp/relayout_c.html", "C"), ("cpp/relayout_models_c.html", "C, for models"))
 # Public, and not in the umbrella, as it needs a foreign library's headers.
-BESIDE_THE_UMBRELLA = ("relayout/interop/onednn_desc.h",)
+BESIDE_THE_UMBRELLA = ("relayout/interop/onednn_desc.h", "relayout/redistribute/mpi.h")
 FOLDERS = {"core": "Layouts, types, views", "reorder": "Reorders as values", "cpu": "Reorders on the CPU",
            "interop": "Other systems and files", "checkpoint": "Checkpoints of models", "show": "Pictures",
            "opencl": "OpenCL", "solve": "The choice of layouts as numbers", "graph": "Models as values",

@@ -12,7 +12,7 @@ is imported when redistribute() is called.
 """
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional
 
 from . import _native
 from ._errors import InvalidArgumentError
@@ -49,96 +49,60 @@ def redistribute(local: Any, src: Placement, dst: Placement, *, comm: Any = None
     if size != src.places:
         raise InvalidArgumentError(f"the communicator has {size} ranks, and the placements {src.places}", "comm",
                                    str(size))
-    exchange = _native.Exchange(src._native, dst._native)
-    rank_of = exchange.relabelled() if relabel else list(range(size))  # which rank gets a place of dst
-    exchange = exchange.with_ranks(rank_of)
-    place = rank_of.index(rank)
+    plan = _native.RankPlan(src._native, dst._native, rank, relabel)
     if out is None:
-        out = numpy.empty(dst.local_dims(place), numpy.asarray(local).dtype)
+        out = numpy.empty(dst.local_dims(plan.place), numpy.asarray(local).dtype)
     if out.dtype != local.dtype:
         raise InvalidArgumentError(f"local has elements of {local.dtype}, out of {out.dtype}", "out", str(out.dtype))
     item = out.dtype.itemsize
-    for part in exchange.parts(rank, place, 0):
-        exchange.keep(rank, place, part, local, out)
+    plan.keep(local, out)
     if max_memory is None:
-        _all_at_once(exchange, comm, rank, place, rank_of, local, out, item)
+        _all_at_once(plan, comm, size, local, out, item)
     else:
         if max_memory < 2 * item:
             raise InvalidArgumentError(f"max_memory is {max_memory}; two elements take {2 * item}", "max_memory")
-        _by_rounds(exchange, comm, rank, place, rank_of, local, out, item, max_memory)
-    return (out, place) if relabel else out
+        _by_rounds(plan, comm, rank, size, local, out, item, max_memory)
+    return (out, plan.place) if relabel else out
 
 
-def _all_at_once(exchange: _native.Exchange, comm: Any, rank: int, place: int, rank_of: Sequence[int], local: Any,
-                 out: Any, item: int) -> None:
+def _all_at_once(plan: _native.RankPlan, comm: Any, size: int, local: Any, out: Any, item: int) -> None:
     import numpy
-    size = len(rank_of)
-    place_of = {r: p for p, r in enumerate(rank_of)}
     sent, received = [0] * size, [0] * size
-    for to, count in exchange.sent_by(rank):
-        if to != place:
-            sent[rank_of[to]] = count * item
-    for source, count in exchange.received_by(place):
-        if source != rank:
-            received[source] = count * item
+    for buffer in plan.sent():
+        sent[buffer.rank] = buffer.elements * item
+    for buffer in plan.received():
+        received[buffer.rank] = buffer.elements * item
     if max(sum(sent), sum(received)) >= 1 << 31:  # counts of MPI have 31 bits
         raise InvalidArgumentError("a rank sends or receives 2 GiB or more; give max_memory, which goes by rounds",
                                    "max_memory")
     packed, arrived = numpy.empty(sum(sent), numpy.uint8), numpy.empty(sum(received), numpy.uint8)
     at = 0
-    for other in range(size):
-        if sent[other]:
-            for part in exchange.parts(rank, place_of[other], 0):
-                exchange.pack(rank, part, local, packed, at)
-                at += part.elements * item
+    for buffer in plan.sent():
+        plan.pack(buffer, local, packed[at:])
+        at += buffer.elements * item
     comm.Alltoallv([packed, sent], [arrived, received])
     at = 0
-    for other in range(size):
-        if received[other]:
-            for part in exchange.parts(other, place, 0):
-                exchange.unpack(place, part, arrived, at, out)
-                at += part.elements * item
+    for buffer in plan.received():
+        plan.unpack(buffer, arrived[at:], out)
+        at += buffer.elements * item
 
 
-def _by_rounds(exchange: _native.Exchange, comm: Any, rank: int, place: int, rank_of: Sequence[int], local: Any,
-               out: Any, item: int, max_memory: int) -> None:
+def _by_rounds(plan: _native.RankPlan, comm: Any, rank: int, size: int, local: Any, out: Any, item: int,
+               max_memory: int) -> None:
     import numpy
-    size = len(rank_of)
-    place_of = {r: p for p, r in enumerate(rank_of)}
     most = max(1, max_memory // (2 * item))  # one buffer to send and one to receive
     packed, arrived = numpy.empty(most * item, numpy.uint8), numpy.empty(most * item, numpy.uint8)
     for step in range(1, size):
         to, source = (rank + step) % size, (rank - step) % size
-        there = _buffers(exchange.parts(rank, place_of[to], most), most)
-        here = _buffers(exchange.parts(source, place, most), most)
+        there, here = plan.sent_to(to, most), plan.received_from(source, most)
         for at in range(max(len(there), len(here))):
-            send = receive = 0
-            for part in there[at] if at < len(there) else ():
-                exchange.pack(rank, part, local, packed, send)
-                send += part.elements * item
-            if at < len(here):
-                receive = sum(part.elements for part in here[at]) * item
             requests = []
-            if receive:
-                requests.append(comm.Irecv(arrived[:receive], source, at))
-            if send:
-                requests.append(comm.Isend(packed[:send], to, at))
+            if at < len(here):
+                requests.append(comm.Irecv(arrived[:here[at].elements * item], source, at))
+            if at < len(there):
+                plan.pack(there[at], local, packed)
+                requests.append(comm.Isend(packed[:there[at].elements * item], to, at))
             for request in requests:
                 request.Wait()
-            begin = 0
-            for part in here[at] if receive else ():
-                exchange.unpack(place, part, arrived, begin, out)
-                begin += part.elements * item
-
-
-def _buffers(parts: Sequence[_native.ExchangePart], most: int) -> List[List[_native.ExchangePart]]:
-    """Parts that follow each other, as many together as a buffer holds; sender and receiver divide them alike."""
-    out: List[List[_native.ExchangePart]] = []
-    room = 0
-    for part in parts:
-        if part.elements > room:
-            out.append([])
-            room = most
-        out[-1].append(part)
-        room -= part.elements
-    return out
+            if at < len(here):
+                plan.unpack(here[at], arrived, out)

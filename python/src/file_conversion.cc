@@ -181,7 +181,8 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
                                          .bytes = writer.bytes(),
                                          .mapped = writer.mapped(),
                                          .gates = work.dst_gates,
-                                         .descriptor = writer.descriptor()};
+                                         .descriptor = writer.descriptor(),
+                                         .file_offset = writer.file_offset()};
   const auto go_on = [&](int64_t done, int64_t total) { return watch.go_on(done, total); };
   const cpu::RunOptions run{.threads = threads};
   if (max_memory

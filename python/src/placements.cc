@@ -10,19 +10,18 @@
 #include "python/src/copies.h"
 #include "python/src/layout.h"
 #include "relayout/core/error.h"
-#include "relayout/cpu/reorder.h"
 #include "relayout/interop/placements/placement_text.h"
 #include "relayout/redistribute/compare.h"
-#include "relayout/redistribute/exchange.h"
+#include "relayout/redistribute/rank_plan.h"
 
 namespace nb = nanobind;
 
 namespace relayout::python {
 namespace {
 
+using redistribute::Buffer;
 using redistribute::Exchange;
-using redistribute::Message;
-using redistribute::Part;
+using redistribute::RankPlan;
 
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 using PyDimPlaces = std::tuple<int64_t, Pairs, int64_t>;
@@ -69,9 +68,8 @@ DType unsigned_of(int64_t item_bytes) {
 
 /// The memory of a place: its layout, and where its offset 0 lies.
 struct Local {
-  Local(const Array& array, const Placement& placement, int64_t place, const char* what)
+  Local(const Array& array, const Dims& expected, int64_t place, const char* what)
       : tensor(array.tensor(unsigned_of(array.item_bytes))), item(array.item_bytes) {
-    const Dims expected = placement.local_dims(place);
     if (array.shape != expected)
       throw Error(ErrorCode::invalid_argument,
                   "redistribute: " + std::string(what) + " has the shape (" + join(array.shape) + "), and place " +
@@ -81,18 +79,6 @@ struct Local {
   std::pair<TensorDesc, std::byte*> tensor;
   int64_t item;
 };
-
-void move_bits(const Layout& src, const std::byte* from, const Layout& dst, std::byte* to, DType dtype) {
-  const cpu::RunOptions options;
-  cpu::run(cpu::make_plan({src, dtype}, {dst, dtype}), from, to, options);
-}
-
-std::vector<Part> parts_between(const Exchange& exchange, int64_t from, int64_t to, int64_t most) {
-  for (const Message& message : exchange.sent_by(from)) {
-    if (message.to == to) return most > 0 ? message.parts_of(most) : message.parts;
-  }
-  return {};
-}
 
 /// How many bytes a buffer of Python has, and where they are.
 struct Bytes {
@@ -110,39 +96,26 @@ struct Bytes {
   View view;
 };
 
-/// Packs part `number` of what goes from one place to another, or unpacks it.
-void pack(const Exchange& exchange, int64_t from, const Part& part, nb::handle local, nb::handle buffer,
-          int64_t offset) {
+void pack(const RankPlan& plan, const Buffer& buffer, nb::handle local, nb::handle packed) {
   const Array array(local);
-  const Local memory(array, exchange.src(), from, "local");
-  const Bytes bytes(buffer, true);
-  bytes.check(offset + part.elements() * memory.item);
-  move_bits(part.src_view(memory.tensor.first.layout), memory.tensor.second, Layout::contiguous(part.dims()),
-            bytes.data() + offset, memory.tensor.first.dtype);
+  const Local memory(array, plan.src_dims(), plan.rank(), "local");
+  const Bytes bytes(packed, true);
+  bytes.check(buffer.elements * memory.item);
+  plan.pack(buffer, memory.tensor.first, memory.tensor.second, bytes.data());
 }
 
-void unpack(const Exchange& exchange, int64_t to, const Part& part, nb::handle buffer, int64_t offset,
-            nb::handle local) {
-  const Array array(local);
-  const Local memory(array, exchange.dst(), to, "out");
-  const Bytes bytes(buffer, false);
-  bytes.check(offset + part.elements() * memory.item);
-  move_bits(Layout::contiguous(part.dims()), bytes.data() + offset, part.dst_view(memory.tensor.first.layout),
-            memory.tensor.second, memory.tensor.first.dtype);
+void unpack(const RankPlan& plan, const Buffer& buffer, nb::handle packed, nb::handle out) {
+  const Array array(out);
+  const Local memory(array, plan.dst_dims(), plan.place(), "out");
+  const Bytes bytes(packed, false);
+  bytes.check(buffer.elements * memory.item);
+  plan.unpack(buffer, bytes.data(), memory.tensor.first, memory.tensor.second);
 }
 
-/// What a place keeps, without a buffer between.
-void keep(const Exchange& exchange, int64_t from, int64_t to, const Part& part, nb::handle src, nb::handle dst) {
-  const Array read(src), written(dst);
-  const Local here(read, exchange.src(), from, "local"), there(written, exchange.dst(), to, "out");
-  move_bits(part.src_view(here.tensor.first.layout), here.tensor.second, part.dst_view(there.tensor.first.layout),
-            there.tensor.second, here.tensor.first.dtype);
-}
-
-std::vector<std::pair<int64_t, int64_t>> counts_of(const std::vector<Message>& messages, bool sent) {
-  std::vector<std::pair<int64_t, int64_t>> out;
-  for (const Message& message : messages) out.emplace_back(sent ? message.to : message.from, message.elements());
-  return out;
+void keep(const RankPlan& plan, nb::handle local, nb::handle out) {
+  const Array read(local), written(out);
+  const Local here(read, plan.src_dims(), plan.rank(), "local"), there(written, plan.dst_dims(), plan.place(), "out");
+  plan.keep(here.tensor.first, here.tensor.second, there.tensor.first, there.tensor.second);
 }
 
 std::vector<int64_t> listed(const Dims& dims) { return {dims.begin(), dims.end()}; }
@@ -222,24 +195,23 @@ void bind_placements(nb::module_& module) {
           "__eq__",
           [](const Placement& a, nb::handle b) { return nb::isinstance<Placement>(b) && a == nb::cast<Placement>(b); },
           nb::sig("def __eq__(self, other: object, /) -> bool"));
-  nb::class_<Part>(module, "ExchangePart").def_prop_ro("elements", &Part::elements);
   nb::class_<Exchange>(module, "Exchange")
       .def(nb::init<const Placement&, const Placement&>(), nb::arg("src"), nb::arg("dst"))
       .def_prop_ro("elements_travelling", &Exchange::elements_travelling)
       .def("relabelled", &Exchange::relabelled)
-      .def("with_ranks", &Exchange::with_ranks, nb::arg("ranks"))
-      .def(
-          "sent_by", [](const Exchange& e, int64_t place) { return counts_of(e.sent_by(place), true); },
-          nb::arg("place"))
-      .def(
-          "received_by", [](const Exchange& e, int64_t place) { return counts_of(e.received_by(place), false); },
-          nb::arg("place"))
-      .def("parts", &parts_between, nb::arg("src_place"), nb::arg("dst_place"), nb::arg("most"))
-      .def("pack", &pack, nb::arg("src_place"), nb::arg("part"), nb::arg("local"), nb::arg("buffer"), nb::arg("offset"))
-      .def("unpack", &unpack, nb::arg("dst_place"), nb::arg("part"), nb::arg("buffer"), nb::arg("offset"),
-           nb::arg("local"))
-      .def("keep", &keep, nb::arg("src_place"), nb::arg("dst_place"), nb::arg("part"), nb::arg("local"),
-           nb::arg("out"));
+      .def("with_ranks", &Exchange::with_ranks, nb::arg("ranks"));
+  nb::class_<Buffer>(module, "RankBuffer").def_ro("rank", &Buffer::rank).def_ro("elements", &Buffer::elements);
+  nb::class_<RankPlan>(module, "RankPlan")
+      .def(nb::init<const Placement&, const Placement&, int64_t, bool>(), nb::arg("src"), nb::arg("dst"),
+           nb::arg("rank"), nb::arg("relabel"))
+      .def_prop_ro("place", &RankPlan::place)
+      .def("sent", &RankPlan::sent)
+      .def("received", &RankPlan::received)
+      .def("sent_to", &RankPlan::sent_to, nb::arg("rank"), nb::arg("most"))
+      .def("received_from", &RankPlan::received_from, nb::arg("rank"), nb::arg("most"))
+      .def("pack", &pack, nb::arg("buffer"), nb::arg("local"), nb::arg("packed"))
+      .def("unpack", &unpack, nb::arg("buffer"), nb::arg("packed"), nb::arg("out"))
+      .def("keep", &keep, nb::arg("local"), nb::arg("out"));
 }
 
 }  // namespace relayout::python

@@ -40,7 +40,9 @@ struct SlabDestination {
   std::span<std::byte> bytes;
   bool mapped = false;
   std::optional<Format::GateOrder> gates{};
-  int descriptor = -1;  // of the file that is mapped, by which its pages are written to the disk early; -1: none
+  /// The new file that is mapped, by which ranges are written, and where `bytes` begin in it; -1 where there is none.
+  int descriptor = -1;
+  int64_t file_offset = 0;
 };
 
 /// Whether the layout's order of gates can be had only by copying one gate after the other, with

@@ -14,9 +14,9 @@
 namespace relayout::redistribute {
 namespace {
 
-/// A task reads its box in pieces that take at most one of these shares of the bound, whichever makes it faster, and
-/// what it writes takes the rest: a small share leaves room for long ranges of what is written, and a large one is
-/// needed where the least piece is large, a whole chunk or the pages around a range.
+/// A task reads its box in pieces of which those in memory take at most one of these shares of the bound, whichever
+/// makes it faster, and what it writes takes the rest: a small share leaves room for long ranges of what is written,
+/// and a large one is needed where the least piece is large, a whole chunk or the pages around a range.
 constexpr double kPieceShares[] = {0.125, 0.5};
 /// Factors by which a step changes an extent: coarse ones get there in few steps, fine ones use the bound up.
 constexpr double kFactors[] = {2, 1.25, 1.0625};
@@ -77,7 +77,7 @@ double memory_of_piece(const PassSpace& space, const Dims& piece) {
   // A chunk is decoded into memory of its own before its part of the piece is taken.
   double chunk = 0;
   if (space.src.in_chunks()) chunk = space.src.memory(space.src.chunk());
-  return space.src.memory(piece) + 2 * chunk + elements * space.options.scratch_bytes;
+  return space.options.pieces * space.src.memory(piece) + 2 * chunk + elements * space.options.scratch_bytes;
 }
 
 /// The box in pieces that take no more than `room` bytes: halves of the dim that costs the fewest further ranges.
@@ -123,6 +123,7 @@ Pass pass_of(const PassSpace& space, const Dims& step, const Dims& piece) {
   out.dims = space.src.dims();
   out.step = step;
   out.piece = piece;
+  out.pieces = space.options.pieces;
   double encoded = 0;  // a chunk is encoded into memory of its own
   if (space.dst.in_chunks()) encoded = 2 * space.dst.memory(space.dst.chunk());
   out.memory = space.dst.memory(step) + memory_of_piece(space, out.piece) + encoded;
@@ -229,7 +230,8 @@ std::optional<TaskPlan> two_passes(const Store& src, const Store& dst, const Tas
         options.chunked_intermediate ? Store::chunked(dst.dims(), dtype, block) : blocked_file(dst, dtype, block);
     if (!file) return std::nullopt;
     const PassSpace first = space_of(src, *file, options), second = space_of(*file, dst, options);
-    TaskPlan plan{{src, dst, *file}, {best_pass(first), best_pass(second)}, options.max_memory};
+    TaskPlan plan{
+        {src, dst, *file}, {best_pass(first), best_pass(second)}, options.max_memory, options.read, options.write};
     if (!fits(first, plan.passes[0]) || !fits(second, plan.passes[1])) return std::nullopt;
     plan.passes[0].to = plan.passes[1].from = 2;
     plan.passes[0].order = order_of(*file);
@@ -269,7 +271,7 @@ TaskPlan make_task_plan(const Store& src, const Store& dst, const TaskPlanOption
                 "redistribute: the source has the dims " + join(src.dims()) + ", the destination " + join(dst.dims()),
                 "dims", join(src.dims()), join(dst.dims()));
   const PassSpace space = space_of(src, dst, options);
-  TaskPlan plan{{src, dst}, {best_pass(space)}, options.max_memory};
+  TaskPlan plan{{src, dst}, {best_pass(space)}, options.max_memory, options.read, options.write};
   plan.passes[0].order = order_of(dst);
   if (!fits(space, plan.passes[0])) throw_too_little(plan.passes[0], options.max_memory);
   const double least = options.read.seconds({0, src.bytes()}) + options.write.seconds({0, dst.bytes()});

@@ -31,9 +31,12 @@ struct Speed {
 };
 
 /// Those of a disk of a server, with enough reads under way at once: a range takes as long as 16 KiB more when it is
-/// read and 32 KiB more when it is written (docs/lab/larger-than-memory.md). Only their proportion decides a plan.
+/// read and, through the system's cache, 32 KiB more when it is written (docs/lab/larger-than-memory.md). Only their
+/// proportion decides a plan.
 inline constexpr Speed kReadSpeed{16e-6, 1e9};
 inline constexpr Speed kWriteSpeed{32e-6, 1e9};
+/// Past the cache, where a range is written as it is read.
+inline constexpr Speed kDirectWriteSpeed{16e-6, 1e9};
 
 class Store {
  public:

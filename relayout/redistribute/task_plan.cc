@@ -38,6 +38,21 @@ std::string access_text(const Store& store, const Access& access) {
          bytes_text(access.count > 0 ? access.bytes / access.count : 0);
 }
 
+/// "0.016 ms a range and 1 s a GB".
+std::string speed_text(const Speed& speed, const char* each) {
+  char out[96];
+  std::snprintf(out, sizeof out, "%.3g ms a %s and %.3g s a GB", speed.seconds_for_each * 1e3, each,
+                1e9 / speed.bytes_per_second);
+  return out;
+}
+
+std::string assumed_text(const TaskPlan& plan) {
+  const char* each = plan.stores[0].in_chunks() || plan.stores[1].in_chunks() ? "chunk" : "range";
+  const std::string read = speed_text(plan.read, each), write = speed_text(plan.write, each);
+  if (read == write) return "reading and writing take " + read;
+  return "reading takes " + read + ", writing " + write;
+}
+
 }  // namespace
 
 int64_t Pass::count() const {
@@ -99,7 +114,7 @@ std::string TaskPlan::explain() const {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f", this->seconds());
   out += "  moves " + bytes_text(bytes_read() + bytes_written()) + ", at least " + bytes_text(least_bytes()) +
-         " are needed; about " + seconds + " s at 1 GB/s";
+         " are needed; about " + seconds + " s\n    where " + assumed_text(*this);
   return out;
 }
 

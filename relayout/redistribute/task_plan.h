@@ -28,8 +28,10 @@ struct Pass {
   int from = 0, to = 1;  // numbers of stores
   Dims dims;             // of the tensor
   Dims step;             // extents of a task; the last ones of a dim may be smaller
-  /// Extents of what a task reads at once: it holds its whole box of what it writes, and one piece of what it reads.
+  /// Extents of what a task reads at once: it holds its whole box of what it writes, and one piece of what it reads, or
+  /// two where one is read while the other one is reordered.
   Dims piece;
+  int pieces = 1;
   /// The dims from the outermost loop over tasks to the innermost one, so that tasks which follow each other write
   /// beside each other.
   Dims order;
@@ -47,6 +49,8 @@ struct TaskPlan {
   std::vector<Store> stores;
   std::vector<Pass> passes;
   double max_memory = 0;
+  /// What seconds() assumes.
+  Speed read = kReadSpeed, write = kWriteSpeed;
 
   double bytes_read() const;
   double bytes_written() const;
@@ -56,13 +60,14 @@ struct TaskPlan {
   int64_t tasks() const;
   /// Whether all is one task that reads its box at once: an ordinary reorder.
   bool whole() const;
-  /// Some lines for people: passes, tasks, bytes beside the least, memory, predicted time.
+  /// Some lines for people: passes, tasks, bytes beside the least, memory, predicted time and what it assumes.
   std::string explain() const;
 };
 
 struct TaskPlanOptions {
   double max_memory = 1 << 30;  // bytes of one task
   double scratch_bytes = 0;     // further memory for each element of a piece, as the reorder needs
+  int pieces = 1;               // of what a task reads, as many as are in memory at a time
   Speed read = kReadSpeed, write = kWriteSpeed;
   /// Dims of which a task has one index: those whose indices stand in an order that is no layout.
   Dims one_at_a_time{};

@@ -106,7 +106,7 @@ FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "oneDNN": "relayout/execute/o
 
 # Public headers that speak a foreign library's own types, for programs that have it. All of such a header is inline,
 # and the umbrella leaves it out.
-FOREIGN_HEADERS = {"relayout/interop/onednn_desc.h": "oneDNN"}
+FOREIGN_HEADERS = {"relayout/interop/onednn_desc.h": "oneDNN", "relayout/redistribute/mpi.h": "MPI"}
 
 # Words that only a backend knows: parts of its implementations' names, and instruction sets. relayout/graph must not
 # read a meaning out of such names, so no line of it may have these words.

@@ -30,6 +30,7 @@ class Output {
   std::span<std::byte> bytes() { return writer_.bytes(); }
   bool mapped() const { return writer_.mapped(); }
   int descriptor() const { return writer_.descriptor(); }
+  int64_t file_offset() const { return writer_.file_offset(); }
   /// Whether the tensor goes where write_stdout() writes.
   bool takes_stdout() const { return takes_stdout_; }
   const std::string& temporary_path() const { return writer_.temporary_path(); }

@@ -148,7 +148,8 @@ Done convert_on_cpu(const ConvertOptions& options, const InputOptions& input_opt
                                          .bytes = writer.bytes(),
                                          .mapped = writer.mapped(),
                                          .gates = to.gates,
-                                         .descriptor = writer.descriptor()};
+                                         .descriptor = writer.descriptor(),
+                                         .file_offset = writer.file_offset()};
   std::optional<redistribute::TaskPlan> tasks;
   if (input_options.max_memory > 0) tasks = tasks_for(input_options, source, destination);
   if (tasks && tasks->whole()) tasks.reset();  // all of it fits

@@ -169,7 +169,7 @@ def _absolute(name: str) -> str:
 def explained(plan: Any) -> str:
     """What a plan says of itself, in the words of chunks; its time is for the speeds that it was made for."""
     words = (("an intermediate file", "an intermediate store"), ("the intermediate file has blocks of",
-             "the intermediate store has chunks of"), (" at 1 GB/s", ""))
+             "the intermediate store has chunks of"))
     out = str(plan.explain())
     for old, new in words:
         out = out.replace(old, new)

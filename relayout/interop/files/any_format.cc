@@ -232,6 +232,7 @@ std::span<std::byte> TensorWriter::bytes() {
 }
 DType TensorWriter::dtype() const { return impl_->dtype; }
 int TensorWriter::descriptor() const { return impl_->file.descriptor(); }
+int64_t TensorWriter::file_offset() const { return std::ssize(impl_->plan.head); }
 bool TensorWriter::mapped() const { return impl_->file.mapped(); }
 const std::string& TensorWriter::temporary_path() const { return impl_->file.temporary_path(); }
 

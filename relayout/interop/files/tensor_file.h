@@ -226,8 +226,10 @@ class TensorWriter {
   /// A name that the new file may have for a while. A handler of a signal that ends the process may unlink it at any
   /// time. Empty where the path leads to no regular file.
   const std::string& temporary_path() const;
-  /// Of the file while it is mapped, for advice to the system about its pages; -1 where it is not.
+  /// Of the file while it is mapped, to write to it past the mapping; -1 where it is not.
   int descriptor() const;
+  /// Where bytes() begin in it.
+  int64_t file_offset() const;
 
   struct Impl;
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "relayout/core/error.h"
 #include "relayout/io/descriptor.h"
@@ -86,20 +87,44 @@ void fetch(const DenseBox& box, int descriptor, int64_t offset) {
   });
 }
 
-void read(const DenseBox& box, int descriptor, int64_t offset, std::span<std::byte> to) {
-  for_each_range(box, [&](int64_t at, int64_t dense) {
-    for (int64_t done = 0; done < box.range_bytes;) {
-      const ssize_t got = io::retry([&] {
-        return ::pread(descriptor, to.data() + dense + done, static_cast<std::size_t>(box.range_bytes - done),
-                       offset + at + done);
-      });
-      if (got < 0) io::throw_io("read", "the source", errno);
-      if (got == 0)
-        throw Error(ErrorCode::corrupt, "the source ends at byte " + std::to_string(offset + at + done) +
-                                            ", before its tensor does; it was made shorter while it was read");
-      done += got;
-    }
-  });
+int64_t DenseBox::transfers() const { return ranges() * (range_bytes <= kTransfer ? 1 : range_bytes / kTransfer + 2); }
+
+Transfer DenseBox::transfer(int64_t i, int64_t offset) const {
+  const int64_t each = range_bytes <= kTransfer ? 1 : range_bytes / kTransfer + 2;
+  int64_t range = i / each, at = offset + first;
+  const int64_t dense = range * range_bytes;
+  for (const Digit& digit : outer) {
+    at += range % digit.extent * digit.stride;
+    range /= digit.extent;
+  }
+  if (each == 1) return {at, dense, range_bytes};
+  const int64_t begin = std::max(at, (at / kTransfer + i % each) * kTransfer);
+  const int64_t end = std::min(at + range_bytes, (at / kTransfer + i % each + 1) * kTransfer);
+  return {begin, dense + begin - at, std::max<int64_t>(0, end - begin)};
+}
+
+void read(const Transfer& transfer, const ReadFrom& from, std::span<std::byte> own, std::span<std::byte> to) {
+  const bool direct = from.direct >= 0 && !own.empty();
+  // Past the cache whole blocks are read, of which the ends are left out.
+  const int64_t before = direct ? transfer.at % io::kDirectBlock : 0;
+  const int64_t wanted = before + transfer.bytes;
+  std::byte* const target = direct ? own.data() : to.data() + transfer.dense;
+  for (int64_t done = 0; done < wanted;) {
+    const int64_t most = direct ? ceil_div(wanted, io::kDirectBlock) * io::kDirectBlock - done : wanted - done;
+    const ssize_t got = io::retry([&] {
+      return ::pread(direct ? from.direct : from.descriptor, target + done, static_cast<std::size_t>(most),
+                     transfer.at - before + done);
+    });
+    if (got < 0 && errno == EINVAL && direct)  // a disk of larger blocks
+      return read(transfer, {.descriptor = from.descriptor}, own, to);
+    if (got < 0) io::throw_io("read", "the source", errno);
+    // Where a transfer past the cache ends within a block, the file does.
+    if (got == 0 || (direct && got % io::kDirectBlock != 0 && done + got < wanted))
+      throw Error(ErrorCode::corrupt, "the source ends at byte " + std::to_string(transfer.at - before + done + got) +
+                                          ", before its tensor does; it was made shorter while it was read");
+    done += got;
+  }
+  if (direct) std::memcpy(to.data() + transfer.dense, own.data() + before, static_cast<std::size_t>(transfer.bytes));
 }
 
 }  // namespace relayout::redistribute

@@ -39,14 +39,15 @@ TEST(ReadPiece, EveryElementOfEveryBox) {
     EXPECT_EQ(box->ranges(), c.ranges) << c.format;
     std::vector<std::byte> dense(static_cast<std::size_t>(box->bytes()));
     fetch(*box, ::fileno(file), 4);
-    read(*box, ::fileno(file), 4, dense);
+    for (int64_t i = 0; i < box->transfers(); ++i) read(box->transfer(i, 4), {.descriptor = ::fileno(file)}, {}, dense);
     each_index(c.box, [&](const Dims& index) {
       const auto from = static_cast<std::size_t>(2 * view.layout.offset(index));
       const auto at = static_cast<std::size_t>(2 * box->desc.layout.offset(index));
       ASSERT_EQ(dense[at], bytes[from]) << c.format << " " << join(index);
       ASSERT_EQ(dense[at + 1], bytes[from + 1]) << c.format << " " << join(index);
     });
-    EXPECT_THROW(read(*box, ::fileno(file), 5 + static_cast<int64_t>(bytes.size()), dense), Error);
+    const Transfer behind = box->transfer(0, 5 + static_cast<int64_t>(bytes.size()));
+    EXPECT_THROW(read(behind, {.descriptor = ::fileno(file)}, {}, dense), Error);
     std::fclose(file);
   }
 }

@@ -8,9 +8,13 @@
 #include <optional>
 #include <vector>
 
+#include "relayout/core/error.h"
 #include "relayout/io/descriptor.h"
+#include "relayout/io/direct.h"
 #include "relayout/io/new_file.h"
 #include "relayout/io/pages.h"
+#include "relayout/redistribute/files/lanes.h"
+#include "relayout/redistribute/files/range_writer.h"
 #include "relayout/redistribute/files/read_piece.h"
 
 namespace relayout::redistribute {
@@ -40,31 +44,88 @@ class IntermediateFile {
   std::span<std::byte> bytes_;
 };
 
-/// One pass between two sides.
+/// Below this bound nothing passes the cache by, as the memory of lanes would be most of it.
+constexpr int64_t kLeastDirect = 4 << 20;
+/// Of shorter ranges a block has several, and the cache collects them.
+constexpr int64_t kLeastRange = io::kDirectBlock;
+
+/// The most memory that the parts of blocks at both ends of a range take, with that of their lists.
+constexpr int64_t kKeptGranule = io::kDirectBlock * 3 / 2;
+
+/// How many lanes read, and as many write: so many that their memory is at most a sixteenth of the bound.
+constexpr double kMostLanes = 32;
+
+double memory_of_lanes(double max_memory) {
+  if (max_memory < static_cast<double>(kLeastDirect)) return 0;
+  return 2.0 * kLaneBytes * std::clamp(max_memory / (32.0 * kLaneBytes), 1.0, kMostLanes);
+}
+
+/// As many as fit beside the tasks.
+int lanes_beside(const Pass& pass, double max_memory) {
+  return static_cast<int>(std::clamp((max_memory - pass.memory) / (2.0 * kLaneBytes), 1.0, kMostLanes));
+}
+
+/// A piece of a task: which of which, and where it is.
+struct Piece {
+  int64_t task = 0, number = 0;
+  Slab slab;                    // indices of the whole tensor
+  std::optional<DenseBox> box;  // where it can be read into dense memory
+};
+
+/// One pass between two sides. While a piece is reordered, lanes read the next one; a task's part of the output is
+/// written when all its pieces are there.
 class PassRun {
  public:
   PassRun(const Pass& pass, const cpu::SlabSource& src, const cpu::SlabDestination& dst, const Attributes& attributes,
-          const cpu::RunOptions& options)
-      : pass_(pass), src_(src), dst_(dst), attributes_(attributes), options_(options) {
+          const cpu::RunOptions& options, double max_memory)
+      : pass_(pass),
+        src_(src),
+        dst_(dst),
+        attributes_(attributes),
+        options_(options),
+        readers_(lanes_beside(pass, max_memory)),
+        writers_(lanes_beside(pass, max_memory)) {
     if (src.mapped) io::map_small_pages(src.bytes, false);
     if (dst.mapped) io::map_small_pages(dst.bytes, true);
+    if (max_memory < static_cast<double>(kLeastDirect)) return;
+    if (src.descriptor >= 0 && !io::mostly_cached(src.descriptor, src.file_offset, src.desc.span_bytes()))
+      src_direct_ = io::open_direct(src.descriptor, false);
+    // What the destination's padding holds is known only of what is written.
+    if (dst.descriptor >= 0 && attributes.padding.kind != Padding::Kind::keep)
+      dst_direct_ = io::open_direct(dst.descriptor, true);
   }
 
   /// `go_on` gets the elements of each piece that is done.
   bool run(const std::function<bool(int64_t elements)>& go_on) {
-    fetch(piece_from(0, 0));
+    RangeWriter writer(dst_.descriptor, dst_direct_.get());
+    std::optional<Piece> piece = piece_from(0, 0);
+    start_reading(piece);
     for (int64_t t = 0; t < pass_.count(); ++t) {
-      const Task task = pass_.task(t);
-      const SlabGrid pieces(task.dims, pass_.piece);
-      for (int64_t p = 0; p < pieces.count(); ++p) {
-        const std::optional<Slab> piece = piece_from(t, p);
-        fetch(p + 1 < pieces.count() ? piece_from(t, p + 1) : piece_from(t + 1, 0));
-        move(*piece);
-        if (!go_on(elements(*piece))) return false;
+      const TensorDesc part = slab_view(dst_.desc, cpu::with_gates(pass_.task(t), dst_.gates));
+      std::optional<DenseBox> box = dst_direct_.get() >= 0 ? dense_box(part) : std::nullopt;
+      if (box && box->range_bytes < kLeastRange) box.reset();
+      if (box) make_room(task_, box->bytes());
+      while (piece && piece->task == t) {
+        readers_.wait();
+        std::optional<Piece> next = piece_after(*piece);
+        std::swap(now_, next_);
+        if (pass_.pieces > 1) start_reading(next);
+        move(*piece, box);
+        if (pass_.pieces == 1) {  // into the same memory
+          std::swap(now_, next_);
+          start_reading(next);
+        }
+        if (!go_on(elements(piece->slab))) return false;
+        piece = std::move(next);
       }
-      if (dst_.mapped) io::release_slab(slab_view(dst_.desc, cpu::with_gates(task, dst_.gates)), dst_.bytes);
-      if (dst_.descriptor >= 0) io::write_behind(dst_.descriptor);
+      if (box) {
+        writer.write(writers_, *box, dst_.file_offset, task_.bytes());
+      } else {
+        if (dst_.mapped) io::release_slab(part, dst_.bytes);
+        if (dst_.descriptor >= 0) io::write_behind(dst_.descriptor);
+      }
     }
+    writer.finish();
     return true;
   }
 
@@ -75,42 +136,59 @@ class PassRun {
     return out;
   }
 
-  /// Piece p of task t as indices of the whole tensor, or nothing behind the last task.
-  std::optional<Slab> piece_from(int64_t t, int64_t p) const {
+  /// The memory stays the largest one's.
+  static void make_room(io::BlockMemory& memory, int64_t bytes) {
+    if (std::ssize(memory.bytes()) >= bytes) return;
+    memory = {};
+    memory = io::BlockMemory(static_cast<std::size_t>(bytes));
+  }
+
+  /// Piece p of task t, or nothing behind the last task.
+  std::optional<Piece> piece_from(int64_t t, int64_t p) const {
     if (t >= pass_.count()) return std::nullopt;
     const Task task = pass_.task(t);
-    Slab piece = SlabGrid(task.dims, pass_.piece).slab(p);
-    for (int d = 0; d < piece.offsets.size(); ++d) piece.offsets[d] += task.offsets[d];
-    return piece;
+    Piece out{.task = t, .number = p, .slab = SlabGrid(task.dims, pass_.piece).slab(p)};
+    for (int d = 0; d < out.slab.offsets.size(); ++d) out.slab.offsets[d] += task.offsets[d];
+    if (src_.descriptor >= 0) out.box = dense_box(slab_view(src_.desc, cpu::with_gates(out.slab, src_.gates)));
+    return out;
   }
 
-  /// How a piece is read into dense memory, where it can be.
-  std::optional<DenseBox> dense(const Slab& piece) const {
-    if (src_.descriptor < 0) return std::nullopt;
-    return dense_box(slab_view(src_.desc, cpu::with_gates(piece, src_.gates)));
+  std::optional<Piece> piece_after(const Piece& piece) const {
+    const bool last = piece.number + 1 == SlabGrid(pass_.task(piece.task).dims, pass_.piece).count();
+    return last ? piece_from(piece.task + 1, 0) : piece_from(piece.task, piece.number + 1);
   }
 
-  void fetch(const std::optional<Slab>& piece) const {
-    if (!piece) return;
-    if (const std::optional<DenseBox> box = dense(*piece)) redistribute::fetch(*box, src_.descriptor, src_.file_offset);
+  /// Lanes begin to read a piece into `next_`.
+  void start_reading(const std::optional<Piece>& piece) {
+    if (!piece || !piece->box) return;
+    const DenseBox& box = *piece->box;
+    const bool direct = box.range_bytes >= kLeastRange && src_direct_.get() >= 0;
+    const ReadFrom from{.descriptor = src_.descriptor, .direct = direct ? src_direct_.get() : -1};
+    if (!direct) fetch(box, src_.descriptor, src_.file_offset);
+    make_room(next_, box.bytes());
+    readers_.start(box.transfers(),
+                   [box, from, offset = src_.file_offset, to = next_.bytes()](int64_t i, std::span<std::byte> own) {
+                     read(box.transfer(i, offset), from, own, to);
+                   });
   }
 
-  void move(const Slab& piece) {
-    const std::optional<DenseBox> box = dense(piece);
-    if (!box) {
-      cpu::reorder_box(src_, dst_, piece, attributes_, options_, scratch_);
-      if (src_.mapped) io::release_slab(slab_view(src_.desc, cpu::with_gates(piece, src_.gates)), src_.bytes);
+  /// Reorders a piece to where its task has it: in `task_`, which is dense as `box` says, or in the mapped output.
+  void move(const Piece& piece, const std::optional<DenseBox>& box) {
+    const Attributes own = part_of(attributes_, dst_.desc.layout.dims(), piece.slab.offsets, piece.slab.dims);
+    Slab inside = piece.slab;
+    const Task task = pass_.task(piece.task);
+    for (int d = 0; d < inside.offsets.size(); ++d) inside.offsets[d] -= task.offsets[d];
+    const TensorDesc to =
+        box ? slab_view(box->desc, inside) : slab_view(dst_.desc, cpu::with_gates(piece.slab, dst_.gates));
+    const std::span<std::byte> bytes = box ? task_.bytes() : dst_.bytes;
+    if (!piece.box) {
+      const Slab from = cpu::with_gates(piece.slab, src_.gates);
+      cpu::reorder_slab(src_, from, to, bytes, own, options_, scratch_);
+      if (src_.mapped) io::release_slab(slab_view(src_.desc, from), src_.bytes);
       return;
     }
-    // The memory stays the largest piece's: a vector that grows would clear what is overwritten at once.
-    if (static_cast<int64_t>(piece_.size()) < box->bytes()) piece_.resize(static_cast<std::size_t>(box->bytes()));
-    const std::span<std::byte> bytes = std::span(piece_).first(static_cast<std::size_t>(box->bytes()));
-    read(*box, src_.descriptor, src_.file_offset, bytes);
-    const cpu::SlabSource src{.desc = box->desc, .bytes = bytes, .swap_item_bytes = src_.swap_item_bytes};
-    const Slab whole{Dims(piece.dims.size(), 0), piece.dims};
-    const TensorDesc to = slab_view(dst_.desc, cpu::with_gates(piece, dst_.gates));
-    const Attributes own = part_of(attributes_, dst_.desc.layout.dims(), piece.offsets, piece.dims);
-    cpu::reorder_slab(src, whole, to, dst_.bytes, own, options_, scratch_);
+    const cpu::SlabSource src{.desc = piece.box->desc, .bytes = now_.bytes(), .swap_item_bytes = src_.swap_item_bytes};
+    cpu::reorder_slab(src, {Dims(piece.slab.dims.size(), 0), piece.slab.dims}, to, bytes, own, options_, scratch_);
   }
 
   const Pass& pass_;
@@ -118,14 +196,20 @@ class PassRun {
   const cpu::SlabDestination& dst_;
   const Attributes& attributes_;
   const cpu::RunOptions& options_;
-  std::vector<std::byte> piece_, scratch_;
+  io::Descriptor src_direct_, dst_direct_;
+  std::vector<std::byte> scratch_;
+  io::BlockMemory now_, next_, task_;  // the piece that is reordered, the one that is read, what the task writes
+  Lanes readers_, writers_;            // behind what they use, so that they end before it does
 };
 
 }  // namespace
 
 TaskPlan file_plan(const cpu::SlabSource& src, const cpu::SlabDestination& dst, int64_t max_memory) {
-  TaskPlanOptions options{.max_memory = static_cast<double>(max_memory - cpu::held_bytes(src, dst)),
-                          .scratch_bytes = static_cast<double>(cpu::scratch_bytes(src))};
+  const auto bound = static_cast<double>(max_memory - cpu::held_bytes(src, dst));
+  const double lanes = memory_of_lanes(static_cast<double>(max_memory));
+  TaskPlanOptions options{.max_memory = bound, .scratch_bytes = static_cast<double>(cpu::scratch_bytes(src))};
+  const bool direct = lanes > 0 && dst.mapped;
+  if (direct) options.write = kDirectWriteSpeed;
   for (const auto& gates : {src.gates, dst.gates}) {
     if (gates) options.one_at_a_time.push_back(gates->dim);
   }
@@ -133,8 +217,21 @@ TaskPlan file_plan(const cpu::SlabSource& src, const cpu::SlabDestination& dst, 
   options.intermediate = options.one_at_a_time.empty() && options.scratch_bytes == 0;
   // What cannot be read into dense memory is read through its mapping.
   const bool read = src.descriptor >= 0 && dense_box(src.desc);
-  return make_task_plan(Store::file(src.desc, read ? 0 : io::kReadGranule), Store::file(dst.desc, io::kWriteGranule),
-                        options);
+  const Store from = Store::file(src.desc, read ? 0 : io::kReadGranule);
+  const Store to = Store::file(dst.desc, direct ? kKeptGranule : io::kWriteGranule);
+  // One piece is read while the one before it is reordered, by many lanes; where large blocks leave no room for that,
+  // by few, one piece after the other.
+  TaskPlanOptions roomy = options;
+  roomy.max_memory -= lanes;
+  if (read) roomy.pieces = 2;
+  try {
+    TaskPlan plan = make_task_plan(from, to, roomy);
+    plan.max_memory = bound;
+    return plan;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::limit) throw;
+    return make_task_plan(from, to, options);
+  }
 }
 
 bool run_tasks(const TaskPlan& plan, const cpu::SlabSource& src, const cpu::SlabDestination& dst,
@@ -143,7 +240,8 @@ bool run_tasks(const TaskPlan& plan, const cpu::SlabSource& src, const cpu::Slab
   const int64_t all = src.desc.layout.elements() * static_cast<int64_t>(plan.passes.size());
   int64_t done = 0;
   const auto count = [&](int64_t elements) { return go_on(done += elements, all); };
-  if (plan.passes.size() == 1) return PassRun(plan.passes[0], src, dst, attributes, options).run(count);
+  if (plan.passes.size() == 1)
+    return PassRun(plan.passes[0], src, dst, attributes, options, plan.max_memory).run(count);
   const TensorDesc& between = plan.stores[2].desc();
   const IntermediateFile file(beside, between.span_bytes());
   const cpu::SlabDestination first{
@@ -152,8 +250,9 @@ bool run_tasks(const TaskPlan& plan, const cpu::SlabSource& src, const cpu::Slab
   // The values are converted once, where the type changes.
   const bool converted_first = between.dtype != src.desc.dtype;
   const Attributes none;
-  if (!PassRun(plan.passes[0], src, first, converted_first ? attributes : none, options).run(count)) return false;
-  return PassRun(plan.passes[1], second, dst, converted_first ? none : attributes, options).run(count);
+  if (!PassRun(plan.passes[0], src, first, converted_first ? attributes : none, options, plan.max_memory).run(count))
+    return false;
+  return PassRun(plan.passes[1], second, dst, converted_first ? none : attributes, options, plan.max_memory).run(count);
 }
 
 }  // namespace relayout::redistribute

@@ -19,7 +19,8 @@ namespace {
 /// A mapping of a new file of this size, which is gone when the process ends.
 class MappedFile {
  public:
-  explicit MappedFile(int64_t size) : file_(std::tmpfile()) {
+  explicit MappedFile(int64_t size) : file_(std::fopen(path().c_str(), "w+b")) {
+    std::remove(path().c_str());
     if (file_ == nullptr || ::ftruncate(::fileno(file_), size) != 0) return;
     void* data =
         ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, ::fileno(file_), 0);
@@ -35,6 +36,8 @@ class MappedFile {
   int descriptor() const { return ::fileno(file_); }
 
  private:
+  /// In the folder of tests, which is on a disk where the system's temporary files may not be.
+  static std::string path() { return testing::TempDir() + "/run_tasks_file"; }
   std::FILE* file_;
   std::span<std::byte> bytes_;
 };
@@ -58,6 +61,10 @@ TEST(RunTasks, WriteWhatOneReorderWrites) {
                         Case{"abcd", "aBcd8b", DType::f32, DType::f32, {3, 21, 50, 40}, 1 << 18, 1},
                         Case{"aBcd8b", "acdb", DType::f32, DType::f32, {3, 21, 50, 40}, 1 << 17, 1},
                         Case{"abc", "cba", DType::u16, DType::u16, {60, 70, 80}, 1 << 16, 2},
+                        Case{"ab", "ba", DType::f32, DType::f32, {6000, 1251}, 20 << 20, 2},
+                        Case{"ab", "ba", DType::f32, DType::f32, {3000, 2501}, 5 << 20, 2},
+                        Case{"ab", "Ba16b", DType::u16, DType::f32, {3000, 2501}, 6 << 20, 1},
+                        Case{"abc", "bac", DType::f32, DType::f32, {30, 40, 5001}, 5 << 20, 1},
                         Case{"ab", "ab", DType::u4, DType::u4, {900, 700}, 1 << 18, 1},
                         Case{"a", "a", DType::f32, DType::f32, {100000}, 1 << 16, 1}}) {
     const TensorDesc src(Format::parse(c.from).bind(c.dims), c.src), dst(Format::parse(c.to).bind(c.dims), c.dst);
@@ -67,7 +74,7 @@ TEST(RunTasks, WriteWhatOneReorderWrites) {
     std::ranges::copy(values, in.bytes().begin());
     cpu::SlabSource from{.desc = src, .bytes = in.bytes(), .mapped = true};
     from.descriptor = in.descriptor();
-    const cpu::SlabDestination to{.desc = dst, .bytes = out.bytes(), .mapped = true};
+    const cpu::SlabDestination to{.desc = dst, .bytes = out.bytes(), .mapped = true, .descriptor = out.descriptor()};
     const TaskPlan plan = file_plan(from, to, c.memory);
     EXPECT_EQ(plan.passes.size(), c.passes) << c.from << " " << c.to << "\n" << plan.explain();
     int64_t last = 0, total = 0;
