@@ -27,7 +27,7 @@ class Cluster:
     rate: float = 1e8             # of a worker that reads or writes
     chunk_seconds: float = 0.03   # of a chunk beside its bytes, as of an object store
     task_seconds: float = 0.05    # of a task beside its chunks
-    dispatch: float = 1e-3        # of the scheduler for each task, one after the other
+    dispatch: float = 2e-3        # of the scheduler for each task, one after the other
     store_rate: float = math.inf  # what the stores give all workers together
     slow_share: float = 0.0       # of the workers
     slowness: float = 3.0         # how much longer they take
@@ -246,10 +246,11 @@ def simulate(plan, cluster, seed=0):
     return out
 
 
-def example(bound, small=False):
-    """A terabyte of f32: an hour a chunk, to all hours on a few places, with another order of axes."""
+def example(bound, small=False, terabytes=1):
+    """Some terabytes of f32: an hour a chunk, to all hours on a few places, chunks of 100 MB both."""
     from relayout.redistribute import chunked_store, make_task_plan
-    dims, hours, places = ((10000, 5000, 5000), (1, 5000, 5000), (10000, 50, 50))
+    all_hours = 10000 * terabytes
+    dims, hours, places = (all_hours, 5000, 5000), (1, 5000, 5000), (all_hours, 50, 50 // terabytes)
     if small:
         dims, hours, places = (400, 100, 100), (1, 100, 100), (400, 5, 5)
     return make_task_plan(chunked_store(dims, "f32", hours), chunked_store(dims, "f32", places), max_memory=bound,
@@ -270,14 +271,14 @@ SCENARIOS = [
 ]
 
 
-def table(plan, workers, runs, changes):
+def table(plan, workers, runs):
     print(f"{plan.tasks} tasks in {len(plan.passes)} passes, {plan.bytes_read / 1e12:.2f} + "
           f"{plan.bytes_written / 1e12:.2f} TB, least {plan.least_bytes / 1e12:.2f} TB; {workers} workers")
     print("| scenario | seconds (least, middle, most) | bound | middle / bound | moved / planned | begun again | "
           "workers lost | stragglers | tails |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, scenario in SCENARIOS:
-        cluster = Cluster(workers=workers, **{**changes, **scenario})
+        cluster = Cluster(workers=workers, **scenario)
         try:
             done = sorted((simulate(plan, cluster, seed) for seed in range(runs)), key=lambda o: o.seconds)
         except Killed as killed:
@@ -292,8 +293,7 @@ def table(plan, workers, runs, changes):
 
 def calibrate(folder, gigabytes):
     """What this machine's LocalCluster of 4 workers takes: the time of a task without work, and three redistributions
-    under different bounds. From two of them come a worker's rate and the time of a task beside its bytes, and the model
-    is asked for the third."""
+    under different bounds. From two of them comes a worker's rate, and the model is asked for the third."""
     import os
     import shutil
 
@@ -328,13 +328,11 @@ def calibrate(folder, gigabytes):
             print(f"{bound}: {seconds:.1f} s for {plan.tasks} tasks, {moved / 1e9:.2f} GB in {len(plan.passes)} passes")
             shutil.rmtree(target)
     shutil.rmtree(source)
-    # 4 workers share it: seconds * 4 = tasks * task_seconds + moved / rate.
-    (one, first, moved_one), (two, second, moved_two), (asked, third, _) = found
-    slope = (4 * first * two.tasks - 4 * second * one.tasks) / (moved_one * two.tasks - moved_two * one.tasks)
-    rate, task_seconds = 1 / slope, (4 * second - moved_two * slope) / two.tasks
-    cluster = Cluster(workers=4, rate=rate, chunk_seconds=0, task_seconds=task_seconds, dispatch=dispatch)
-    print(f"a worker moves {rate / 1e6:.0f} MB/s, and a task takes {task_seconds * 1e3:.0f} ms more; the last run: "
-          f"{simulate(asked, cluster).seconds:.1f} s by the model, {third:.1f} s measured")
+    (asked, seconds, _), known = found[-1], found[:-1]
+    rate = sum(moved for _, _, moved in known) / (4 * sum(took for _, took, _ in known))
+    cluster = Cluster(workers=4, rate=rate, chunk_seconds=0, task_seconds=0, dispatch=dispatch)
+    print(f"a worker moves {rate / 1e6:.0f} MB/s; the last run: {simulate(asked, cluster).seconds:.1f} s by the model, "
+          f"{seconds:.1f} s measured")
 
 
 def _nothing(number):
@@ -351,8 +349,9 @@ def main():
     if arguments.calibrate:
         calibrate(arguments.calibrate[0], float(arguments.calibrate[1]))
         return
-    for bound in (3e5, 2e6) if arguments.small else (1e9, 4e9):
-        table(example(bound, arguments.small), 16 if arguments.small else arguments.workers, arguments.runs, {})
+    for bound, terabytes in ((3e5, 1), (2e6, 1)) if arguments.small else ((1e9, 1), (4e9, 1), (4e9, 10)):
+        print(f"\n{bound / 1e6:g} MB a task")
+        table(example(bound, arguments.small, terabytes), 16 if arguments.small else arguments.workers, arguments.runs)
 
 
 if __name__ == "__main__":
