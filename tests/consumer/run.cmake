@@ -41,6 +41,12 @@ if(pkg_config AND NOT SANITIZE)
   build_by_pkg_config(relayout-models c_models.cc)
   build_by_pkg_config(relayout-cpp main.cc)
 endif()
+# One moves an array between ranks, here between one and itself, where MPI is installed.
+if(EXISTS ${WORK}/build/consumer_mpi AND NOT SANITIZE)
+  set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
+  set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
+  step(${WORK}/build/consumer_mpi)
+endif()
 # One has oneDNN's own types, where oneDNN is installed.
 if(EXISTS ${WORK}/build/consumer_onednn)
   step(${WORK}/build/consumer_onednn)
