@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "relayout/explain/links.h"
 #include "relayout/explain/readers/tensors.h"
 #include "relayout/explain/report.h"
@@ -119,6 +121,35 @@ TEST(Verdicts, AnOperandThatIsInTheLayoutAlreadyKeepsTheReorder) {
   trace.events[1].writes[0].key = "other";
   trace.events[2].reads.push_back(trace.events[1].writes[0]);
   EXPECT_EQ(verdict_of(trace, "acdb"), Verdict::needed);
+}
+
+TEST(Tensors, AreSharedUntilOneIsChanged) {
+  Event first;
+  first.reads = {Tensor{.name = "src"}, Tensor{.name = "wei"}};
+  Event second = first;
+  EXPECT_EQ(std::as_const(first).reads.begin(), std::as_const(second).reads.begin());
+  second.reads[1].name = "bia";
+  second.writes.push_back(Tensor{.name = "dst"});
+  EXPECT_EQ(std::as_const(first).reads[1].name, "wei");
+  EXPECT_EQ(std::as_const(second).reads[1].name, "bia");
+  EXPECT_EQ(first.writes.size(), 0u);
+  EXPECT_EQ(second.writes.size(), 1u);
+}
+
+TEST(Links, NameTheMakerOfEachOperand) {
+  Trace trace{.system = "test", .source = "list"};
+  for (const char* name : {"a", "b"}) {
+    Event event{.kind = name};
+    event.writes = {Tensor{.key = name}};
+    trace.events.push_back(event);
+  }
+  Event sum{.kind = "sum"};
+  sum.reads = {Tensor{.key = "a"}, Tensor{.key = "b"}, Tensor{.key = "of the program"}};
+  trace.events.push_back(sum);
+  const Links links = find_links(trace, find_runs(trace, 1));
+  EXPECT_EQ(links.maker[2], 0u);
+  EXPECT_EQ(links.makers[2], (std::vector<std::optional<std::size_t>>{0, 1, std::nullopt}));
+  EXPECT_EQ(links.readers[1], std::vector<std::size_t>{2});
 }
 
 }  // namespace
