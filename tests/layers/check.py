@@ -57,6 +57,7 @@ INSIDERS = {
                "relayout/execute/run/order.h",  # the order of steps that a saved plan has
                "relayout/execute/run/plan_tensors.h",  # `plan --tune` times plans
                "relayout/io/descriptor.h",  # standard output by system calls
+               "relayout/io/file_version.h",  # `convert` finds an input that is written meanwhile
                "relayout/io/pages.h",  # `compare` reads files slab by slab
                "relayout/graph/ir/post_ops.h",  # what a saved plan says of post-ops
                "relayout/graph/models/models.h",  # models by name

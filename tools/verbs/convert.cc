@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/io/file_version.h"
 #include "relayout/redistribute/files/run_tasks.h"
 #include "tools/command/common.h"
 #include "tools/command/interrupt.h"
@@ -252,6 +253,7 @@ int run_convert(const ConvertOptions& options, bool json) {
   check_output_path(options.output);
   const Format to_format = layout_argument(options.to);
 
+  const io::FileVersion version(options.input);
   const InputOptions input_options = input_options_of(options, max_memory);
   const TensorInput input =
       conversion == Conversion::tensor ? open_tensor(input_options) : open_field(record_options(options));
@@ -285,8 +287,8 @@ int run_convert(const ConvertOptions& options, bool json) {
     done = convert_on_cpu(options, input_options, input, to, dst, attributes, std::move(plan), writer);
   }
   const std::size_t written = writer.bytes().size();
+  version.check("convert");
   writer.commit();
-
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::string text = options.explain.empty() ? "" : done.explanation + "\n";
   if (json) text = json_text(summary(options, input, to, dst, spec, done, written, seconds));
