@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import statistics
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 _REPEATS = 5
 #: Calls of each kind that a change is tried by: more of short ones.
@@ -125,9 +125,9 @@ class _Changes:
         self.number = 0
         #: Seconds that conversions took which the real change would not do in a call.
         self.free = 0.0
-        self._made: set = set()
+        self._made: Set[int] = set()
 
-    def run(self, func: Any, args: Any, kwargs: Dict) -> Any:
+    def run(self, func: Any, args: Any, kwargs: Dict[str, Any]) -> Any:
         trial = self.trials.get(self.number, "")
         self.number += 1
         if trial == "sources":
@@ -136,8 +136,12 @@ class _Changes:
         if trial.startswith("result"):
             result = _each_tensor(result, lambda each: self._timed(each, trial == "result, free"))
         if self.trials:
-            _each_tensor(result, lambda each: self._made.add(id(each)) or each)
+            _each_tensor(result, self._remember)
         return result
+
+    def _remember(self, tensor: Any) -> Any:
+        self._made.add(id(tensor))
+        return tensor
 
     def _source(self, tensor: Any) -> Any:
         """One that no operator of the call made is converted once, before it."""
@@ -162,7 +166,7 @@ def record(module: Any, arguments: Sequence[Any], trials: Optional[Dict[int, str
     changes = _Changes(trials or {})
 
     class Recorder(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Optional[Dict] = None) -> Any:
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             before = _described([*args, *kwargs.values()])
             start = time.perf_counter()
@@ -201,7 +205,7 @@ def _call_ms(module: Any, arguments: Sequence[Any], trials: Dict[int, str]) -> f
     changes = _Changes(trials)
 
     class Changer(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Optional[Dict] = None) -> Any:
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return changes.run(func, args, kwargs or {})
 
     start = time.perf_counter()
