@@ -15,6 +15,7 @@ void Lanes::start(int64_t items, Work work) {
   work_ = std::move(work);
   items_ = items;
   next_ = 0;
+  if (memory_.empty()) run({});
   const auto lanes = static_cast<std::size_t>(std::min<int64_t>(items, std::ssize(memory_)));
   for (std::size_t i = 0; i < lanes; ++i) threads_.emplace_back([this, i] { run(memory_[i].bytes()); });
 }

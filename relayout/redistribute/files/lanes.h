@@ -26,6 +26,7 @@ class Lanes {
   /// What a lane does for item i, with the lane's memory of kLaneBytes.
   using Work = std::function<void(int64_t i, std::span<std::byte> own)>;
 
+  /// Without any, start() does all items itself, and gives no memory.
   explicit Lanes(int count);
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;

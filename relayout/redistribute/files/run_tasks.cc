@@ -60,8 +60,9 @@ double memory_of_lanes(double max_memory) {
   return 2.0 * kLaneBytes * std::clamp(max_memory / (32.0 * kLaneBytes), 1.0, kMostLanes);
 }
 
-/// As many as fit beside the tasks.
+/// As many as fit beside the tasks; none below the least bound, where pieces are too short to begin threads for.
 int lanes_beside(const Pass& pass, double max_memory) {
+  if (max_memory < static_cast<double>(kLeastDirect)) return 0;
   return static_cast<int>(std::clamp((max_memory - pass.memory) / (2.0 * kLaneBytes), 1.0, kMostLanes));
 }
 
@@ -109,7 +110,11 @@ class PassRun {
         readers_.wait();
         std::optional<Piece> next = piece_after(*piece);
         std::swap(now_, next_);
-        if (pass_.pieces > 1) start_reading(next);
+        if (pass_.pieces > 1) {
+          start_reading(next);
+        } else if (next && next->box && !direct(*next->box)) {
+          fetch(*next->box, src_.descriptor, src_.file_offset);
+        }
         move(*piece, box);
         if (pass_.pieces == 1) {  // into the same memory
           std::swap(now_, next_);
@@ -158,13 +163,14 @@ class PassRun {
     return last ? piece_from(piece.task + 1, 0) : piece_from(piece.task, piece.number + 1);
   }
 
+  bool direct(const DenseBox& box) const { return box.range_bytes >= kLeastRange && src_direct_.get() >= 0; }
+
   /// Lanes begin to read a piece into `next_`.
   void start_reading(const std::optional<Piece>& piece) {
     if (!piece || !piece->box) return;
     const DenseBox& box = *piece->box;
-    const bool direct = box.range_bytes >= kLeastRange && src_direct_.get() >= 0;
-    const ReadFrom from{.descriptor = src_.descriptor, .direct = direct ? src_direct_.get() : -1};
-    if (!direct) fetch(box, src_.descriptor, src_.file_offset);
+    const ReadFrom from{.descriptor = src_.descriptor, .direct = direct(box) ? src_direct_.get() : -1};
+    if (pass_.pieces > 1 && !direct(box)) fetch(box, src_.descriptor, src_.file_offset);
     make_room(next_, box.bytes());
     readers_.start(box.transfers(),
                    [box, from, offset = src_.file_offset, to = next_.bytes()](int64_t i, std::span<std::byte> own) {
@@ -223,7 +229,7 @@ TaskPlan file_plan(const cpu::SlabSource& src, const cpu::SlabDestination& dst, 
   // by few, one piece after the other.
   TaskPlanOptions roomy = options;
   roomy.max_memory -= lanes;
-  if (read) roomy.pieces = 2;
+  if (read && lanes > 0) roomy.pieces = 2;
   try {
     TaskPlan plan = make_task_plan(from, to, roomy);
     plan.max_memory = bound;
