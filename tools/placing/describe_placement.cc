@@ -68,11 +68,12 @@ AboutPlacement about_placement(const PlacementQuestion& question) {
       int64_t elements = layout.empty() ? 0 : layout.span();
       if (out.bound.text.chunked) {  // a chunk is whole in memory, whatever the array has of it
         elements = 1;
-        for (const DimPlaces& dim : placement.of_dims()) elements *= dim.block;
+        for (const PlacedDim& dim : out.bound.text.dims) elements *= *dim.block;
       }
       out.memory.push_back(elements);
       const std::optional<int64_t> all = checked_mul(elements, shape.places);
-      if (!all) throw Error(ErrorCode::overflow, "placement: the elements of all places overflow 63 bits", "dims");
+      if (!all || !checked_mul(out.in_all + *all, 128))
+        throw Error(ErrorCode::overflow, "placement: the bits of all places overflow 63 bits", "dims");
       out.in_all += *all;
     }
   });

@@ -47,9 +47,10 @@ ComparedPlacements compare_placements(const std::string& a, const std::string& b
 }
 
 std::string holders_text(const BoundPlacement& bound, const Dims& index, const Dims& local) {
-  const std::vector<std::string> names = holder_names(bound, index);
-  const std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
-  return fmt::format("{}{} at ({}) in {}", names[0], more, join(local), escaped(bound.text.text));
+  const int64_t copies = bound.placement.copy_count();
+  const std::string more = copies > 1 ? fmt::format(" and {} more", copies - 1) : "";
+  return fmt::format("{}{} at ({}) in {}", bound.text.name_of(bound.placement, bound.placement.place(index)), more,
+                     join(local), escaped(bound.text.text));
 }
 
 /// For each of the first places of b, which places of a it has elements of.

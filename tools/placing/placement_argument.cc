@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace relayout::tools {
 
 BoundPlacement placement_argument(const std::string& text, const std::optional<std::string>& dims) {
@@ -11,15 +13,22 @@ BoundPlacement placement_argument(const std::string& text, const std::optional<s
     if (!dims && !out.text.extents)
       usage_error(fmt::format("{} does not fix its dims: --dims is needed", escaped(text)), "--dims");
     out.placement = out.text.bind(dims ? dims_argument(*dims) : *out.text.extents);
+    // Bits of all copies are counted.
+    const std::optional<int64_t> elements = checked_product(out.placement.dims());
+    const std::optional<int64_t> held = elements ? checked_mul(*elements, out.placement.copy_count()) : std::nullopt;
+    if (!held || !checked_mul(*held, 128))
+      throw Error(
+          ErrorCode::overflow,
+          "placement: the bits of all copies of " + dims_text(out.placement.dims()) + " elements overflow 63 bits",
+          "dims", dims_text(out.placement.dims()));
     return out;
   });
 }
 
-std::vector<std::string> holder_names(const BoundPlacement& bound, const Dims& index) {
-  const int64_t first = bound.placement.place(index);
-  std::vector<std::string> out;
-  for (int64_t k = 0; k < bound.placement.copy_count(); ++k)
-    out.push_back(bound.text.name_of(bound.placement, first + bound.placement.copy_step(k)));
+std::vector<int64_t> first_holders(const Placement& placement, const Dims& index) {
+  std::vector<int64_t> out;
+  for (int64_t k = 0; k < std::min(placement.copy_count(), kMostHolders); ++k)
+    out.push_back(placement.place(index) + placement.copy_step(k));
   return out;
 }
 
@@ -39,15 +48,18 @@ int offset_in_placement(const std::string& text, const std::optional<std::string
       const int64_t place = placement.place(index);
       const Dims local = placement.local_index(index);
       const int64_t offset = bound.text.layout_of(placement, place).offset(local);
-      const std::vector<std::string> names = holder_names(bound, index);
-      Json places = Json::array();
-      for (int64_t k = 0; k < placement.copy_count(); ++k) places.push_back(place + placement.copy_step(k));
+      const std::vector<int64_t> places = first_holders(placement, index);
+      std::vector<std::string> names;
+      for (const int64_t holder : places) names.push_back(bound.text.name_of(placement, holder));
       std::string holders;
       for (const std::string& name : names) holders += (holders.empty() ? "" : ", ") + name;
+      if (placement.copy_count() > kMostHolders)
+        holders += fmt::format(", ... {} more", placement.copy_count() - kMostHolders);
       lines += fmt::format("{}: index {}, offset {}\n", holders, join(local), offset);
       list.push_back({{"index", json_of(index)},
                       {"places", places},
                       {"names", names},
+                      {"copies", placement.copy_count()},
                       {"local_index", json_of(local)},
                       {"offset", offset}});
     });

@@ -19,8 +19,9 @@ struct BoundPlacement {
 /// Reads and binds one; `dims` may be missing where the text fixes them. All errors are usage errors.
 BoundPlacement placement_argument(const std::string& text, const std::optional<std::string>& dims);
 
-/// "rank 6 (x=3, y=0)", of each place that holds the element.
-std::vector<std::string> holder_names(const BoundPlacement& bound, const Dims& index);
+/// The places that hold an element; of many, the first kMostHolders.
+inline constexpr int64_t kMostHolders = 16;
+std::vector<int64_t> first_holders(const Placement& placement, const Dims& index);
 
 /// relayout describe of a placement. `flag` is one that is given and that only a layout takes, or "".
 struct PlacementQuestion {

@@ -86,7 +86,7 @@ Layout PlacementText::layout_of(const Placement& placement, int64_t place) const
   const Dims local = placement.local_dims(place);
   Dims whole = local, strides(local.size(), 1);
   if (chunked) {
-    for (int d = 0; d < whole.size(); ++d) whole[d] = placement.of_dims()[static_cast<std::size_t>(d)].block;
+    for (int d = 0; d < whole.size(); ++d) whole[d] = *dims[static_cast<std::size_t>(d)].block;
   }
   if (leading) {
     if (*leading < whole[0])

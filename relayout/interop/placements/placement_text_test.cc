@@ -47,6 +47,7 @@ TEST(PlacementTexts, OneOfEachSystem) {
       {"scalapack:m=100,n=30,mb=8,nb=4,p=2,q=3", {77, 13}, {37, 5}, 3, "rank 3 (p=1, q=0)", 277},
       {"zarr:chunks=(8,7)", {77, 20}, {5, 6}, 47, "chunk c/9/2", 41},
       {"zarr:chunks=(8,7),order=F", {77, 20}, {5, 6}, 47, "chunk c/9/2", 53},
+      {"zarr:chunks=(8,40)", {9, 20}, {1, 20}, 1, "chunk c/1/0", 60},  // a chunk may be larger than the array
       {"hdf5:chunks=(8,7)", {99, 29}, {3, 1}, 64, "chunk (12,4)", 22},
       {"places:(8)(4,@1)|*", {77, 3}, {21, 3}, 1, "place 1", 633},
       {"places:(8)(4,@1)+3|*;files=part-{}.bin", {77, 3}, {21, 3}, 0, "part-0.bin", 633},
