@@ -196,7 +196,7 @@ PlacementText read_dtensor(Reader& text) {
       mesh = true;
     } else if (!cuts && (text.peek() == '[' || text.peek() == '(')) {
       cuts = read_cuts(text);
-    } else if (whole && text.peek() != ',') {
+    } else if (whole && text.peek() != ',' && text.peek() != ']' && text.peek() != '}') {
       text.skip_value();  // the local tensor
     } else {
       text.fail("expected placements and a mesh, as in [Shard(0),Replicate()] mesh(4,2)");

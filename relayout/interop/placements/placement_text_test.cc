@@ -225,6 +225,7 @@ TEST(PlacementTexts, ErrorsSayWhereAndWhy) {
       {"dtensor:[Shard(0),Shard(0)] mesh(3,2)",
        "dim 0 of 100 goes over several dims of the mesh and does not divide by their 6 parts"},
       {"dtensor:[_StridedShard(0,sf=3),Shard(0)] mesh(2,2)", "cut dim 0 into 2 parts"},
+      {"dtensor:DTensor(x])", "expected placements and a mesh"},
       {"dtensor:[Shard(0)] DeviceMesh('cpu', [0, 1, 3])", "do not follow each other at equal steps"},
       {"dtensor:[Shard(0),Shard(1)] mesh(4,2):(2,2)", "does not follow"},
       {"scalapack:m=100,n=30,mb=8,nb=4", "the grid is needed"},
