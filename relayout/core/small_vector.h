@@ -48,6 +48,8 @@ class SmallVector {
   }
   ~SmallVector() = default;
 
+  bool operator==(const SmallVector& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T* data() { return heap_ ? heap_.get() : inline_.at; }

@@ -52,6 +52,15 @@ KernelShape BoxPlan::shape() const {
   return std::visit([](const auto& m) { return shape_of(m); }, method);
 }
 
+bool BoxPlan::leaves_scraps() const {
+  if (as<Transposition>() || as<ConvertedTransposition>()) return run_of_rows(*this) < kLongRunOfRows;
+  const int64_t run = !along_dst.dense       ? piece[kDst]
+                      : along_dst.blocks > 1 ? along_dst.block * piece[kDst]
+                                             : run_of_rows(*this);
+  // Waiting for the two parts of lines of a shorter run takes longer than reading its lines before they are written.
+  return as<CopiedPieces>() && run < 2 * kLongRunOfRows;
+}
+
 void BoxPlan::describe(const BoxPlan& largest) {
   piece = largest.piece;
   long_runs = largest.long_runs;

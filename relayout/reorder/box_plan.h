@@ -40,6 +40,7 @@ struct Stretches {
   /// Of a swizzled side: the swizzle, which is not in what stands above. Stretches are whole periods of it.
   Swizzle swizzle = {};
 
+  bool operator==(const Stretches&) const = default;
   int64_t bytes(int64_t element) const { return ((count - 1) * pitch + run) * element; }
 };
 
@@ -54,6 +55,8 @@ struct Stages {
     std::size_t loop;
     int64_t loop_stride;  // of the loop, in the destination
     Offsets shift;
+
+    bool operator==(const Rest&) const = default;
   };
 
   Stretches in, out;
@@ -71,6 +74,7 @@ struct Stages {
   std::vector<BoxPlan> moves;
   std::vector<Rest> rests;
 
+  bool operator==(const Stages&) const = default;
   /// The largest of the boxes that are moved.
   const BoxPlan& moving() const;
 };
@@ -85,6 +89,8 @@ struct TileRun {
   /// For a run whose rows are alike and follow each other: where lines can be made straight from the source.
   RowPattern rows;
   std::vector<BoxPlan> boxes;
+
+  bool operator==(const TileRun&) const = default;
 };
 
 /// *Tiles* of the destination that several boxes fill together, one after the other in the loops.
@@ -95,6 +101,7 @@ struct TileRuns {
 
   std::vector<TileRun> runs;
 
+  bool operator==(const TileRuns&) const = default;
   /// The largest box that is moved.
   const BoxPlan& largest() const;
 };
@@ -119,7 +126,11 @@ struct BoxPlan : Loops {
 
   BoxPlan() = default;
   template <typename M>
-  BoxPlan(Planned<M> planned) : Loops(std::move(planned.loops)), method(std::move(planned.method)) {}
+  BoxPlan(Planned<M> planned) : Loops(std::move(planned.loops)), method(std::move(planned.method)) {
+    from_lines_only = past_cache && leaves_scraps();
+  }
+
+  bool operator==(const BoxPlan&) const = default;
 
   template <typename M>
   const M* as() const {
@@ -131,6 +142,11 @@ struct BoxPlan : Loops {
   }
   /// Of several boxes, that of the largest.
   KernelShape shape() const;
+  /// Whether a box that is written past the cache leaves parts of lines where the destination does not start at a line:
+  /// it has short runs then that do not either. What is left of such a line is written much later, and a part of a line
+  /// that is written past the cache waits for memory, over 100 ns. Through the cache, lines are read first but do not
+  /// wait for each other. (Transpositions keep the last line of a row until the next panel.)
+  bool leaves_scraps() const;
   /// Notes the pieces and blocks of the largest box inside.
   void describe(const BoxPlan& largest);
 };

@@ -2,8 +2,8 @@
 // takes to start boxes and blocks.
 #include <cmath>
 
+#include "relayout/reorder/answer.h"
 #include "relayout/reorder/cached_price.h"
-#include "relayout/reorder/plan_data.h"
 
 namespace relayout {
 namespace {
@@ -28,29 +28,29 @@ double listed(const BoxPlan& box) {
 constexpr double kOfMemory = 0.9;
 
 /// What memory takes for a plan's bytes.
-Traffic traffic_of(const PlanData& plan) {
+Traffic traffic_of(const Request& request) {
   /// Bytes and gaps of the source together count at most kMostSpread times its bytes. Up to kFullRate bytes on both
   /// sides together, a reorder in the caches runs at full rate. Beyond that, each byte also waits ((bytes / kFullRate)
   /// ^ kWaits - 1) / kWaited nanoseconds.
   constexpr double kMostSpread = 4, kFullRate = 3e6, kWaits = 0.8, kWaited = 70;
-  const Prices prices = prices_of(plan.machine());
-  const auto src = static_cast<double>(plan.src().span_bytes()), dst = static_cast<double>(plan.dst().span_bytes());
+  const Prices prices = prices_of(request.machine);
+  const auto src = static_cast<double>(request.src.span_bytes()), dst = static_cast<double>(request.dst.span_bytes());
   const double waited = src + dst > kFullRate ? (std::pow((src + dst) / kFullRate, kWaits) - 1) / kWaited : 0;
-  return {prices, std::min(kMostSpread, src / static_cast<double>(plan.src().logical_bytes())),
-          plan.src().span_bytes() <= Machine::kMaxL3Share ? prices.read_l3 : prices.read, waited};
+  return {prices, std::min(kMostSpread, src / static_cast<double>(request.src.logical_bytes())),
+          request.src.span_bytes() <= Machine::kMaxL3Share ? prices.read_l3 : prices.read, waited};
 }
 
 /// Adds up the cost of a plan, box by box.
 class Price {
  public:
-  Price(const PlanData& plan, const Traffic& traffic)
+  Price(const Request& request, bool streams, const Traffic& traffic)
       : traffic_(traffic),
-        streams_(plan.streams()),
-        src_bytes_(bits(plan.src().dtype) / 8.0),
-        dst_bytes_(bits(plan.dst().dtype) / 8.0),
-        old_bytes_(plan.attributes().beta != 0 ? dst_bytes_ : 0) {
-    const auto both = static_cast<double>(plan.src().span_bytes()) + static_cast<double>(plan.dst().span_bytes());
-    waited_cached_ = waited_ns(plan.machine(), both) / std::max(1.0, both);
+        streams_(streams),
+        src_bytes_(bits(request.src.dtype) / 8.0),
+        dst_bytes_(bits(request.dst.dtype) / 8.0),
+        old_bytes_(request.attributes.beta != 0 ? dst_bytes_ : 0) {
+    const auto both = static_cast<double>(request.src.span_bytes()) + static_cast<double>(request.dst.span_bytes());
+    waited_cached_ = waited_ns(request.machine, both) / std::max(1.0, both);
   }
 
   /// Adds a box that is done `times` times. With `in_tile`, it writes to an image in the cache.
@@ -152,16 +152,17 @@ class Price {
 
 }  // namespace
 
-double PlanData::least_staged_ns() const {
-  const auto from = static_cast<double>(src_.logical_bytes()), to = static_cast<double>(dst_.logical_bytes());
-  return kOfMemory * traffic_of(*this).memory({from, to});
+double least_staged_ns(const Request& request) {
+  const auto from = static_cast<double>(request.src.logical_bytes()),
+             to = static_cast<double>(request.dst.logical_bytes());
+  return kOfMemory * traffic_of(request).memory({from, to});
 }
 
-Cost PlanData::cost() const {
-  const Traffic traffic = traffic_of(*this);
-  Price price(*this, traffic);
-  for (const BoxPlan& box : boxes_) price.add(box);
-  for (const BoxPlan& fill : fills_) price.add(fill);
+Cost cost_of(const Request& request, const Answer& answer) {
+  const Traffic traffic = traffic_of(request);
+  Price price(request, answer.streams, traffic);
+  for (const BoxPlan& box : answer.boxes) price.add(box);
+  for (const BoxPlan& fill : answer.fills) price.add(fill);
   return price.cost();
 }
 

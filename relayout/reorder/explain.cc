@@ -81,23 +81,22 @@ std::string PlanData::kernel(const BoxPlan& box) const {
     case KernelShape::fill: return "fill";
   }
   if (box.as<RegisterTiles>()) out += " by tiles of registers";
-  if (converts_) out = "convert, " + out;
+  if (converts()) out = "convert, " + out;
   out += ", blocks of " + std::to_string(box.along_src.block) + " x " + std::to_string(box.along_dst.block);
   return box.ahead > 0 ? out + ", fetched " + plural(box.ahead, "byte") + " ahead" : out;
 }
 
 std::string PlanData::explain() const {
   const auto line = [](const std::string& words) { return words.empty() ? "" : "  " + words + "\n"; };
-  const Dims& dims = indexed() ? dims_ : src_.layout.dims();
-  std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" +
-                    plural(*checked_product(dims), "element") + ")\n";
-  out += side("from", src_) + tables_text(attributes_.src_index, "read");
-  out += side("to  ", dst_) + tables_text(attributes_.dst_index, "written") + line(values_words(*this));
-  if (dst_.layout.empty() || *checked_product(dims) == 0) return out + "  nothing to do";
-  out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
-  for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i)
-    out += box_text(outline_of(*this, boxes_[i]));
-  if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
+  std::string out = "reorder of " + (dims().empty() ? "a scalar" : join(dims(), "x")) + " (" +
+                    plural(*checked_product(dims()), "element") + ")\n";
+  out += side("from", src()) + tables_text(attributes().src_index, "read");
+  out += side("to  ", dst()) + tables_text(attributes().dst_index, "written") + line(values_words(*this));
+  if (dst().layout.empty() || *checked_product(dims()) == 0) return out + "  nothing to do";
+  out += "  " + plural(static_cast<int64_t>(boxes().size()), "box", "boxes") + "\n";
+  for (std::size_t i = 0; i < std::min(boxes().size(), kMaxBoxesShown); ++i)
+    out += box_text(outline_of(*this, boxes()[i]));
+  if (boxes().size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes().size() - kMaxBoxesShown) + " more\n";
   out += line(padding_words(*this)) + line(store_words(*this));
   const Cost c = cost();
   return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written);

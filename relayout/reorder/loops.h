@@ -36,6 +36,8 @@ struct Along {
   bool dense = false;
   int64_t block = 1;   // pieces of a block, the unit of work
   int64_t blocks = 1;  // blocks of a region: strips along the source, panels along the destination
+
+  bool operator==(const Along&) const = default;
 };
 
 /// Loops around a region of pieces along the source x along the destination, done block by block. Offsets and strides
@@ -55,6 +57,8 @@ struct Loops {
   bool strided = false;
   /// Whether the destination is written past the cache, in whole lines, where the instruction set can.
   bool past_cache = false;
+  /// Whether that is done only where the box starts at a line of the destination, which is looked at when it runs.
+  bool from_lines_only = false;
   /// The blocks of all regions together. The strip changes fastest, then the panel, then the loops.
   int64_t blocks = 1;
   /// How many bytes ahead of where it is read the source is prefetched. Where this is 0, a kernel may still prefetch
@@ -68,6 +72,7 @@ struct Loops {
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 
+  bool operator==(const Loops&) const = default;
   bool sub_byte() const { return unit_bits[kSrc] < 8 || unit_bits[kDst] < 8; }
   /// Bytes of a piece on the side where it is larger; 1 for single sub-byte elements.
   int64_t larger_piece() const { return std::max<int64_t>(1, std::max(piece[kSrc], piece[kDst])); }

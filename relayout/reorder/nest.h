@@ -31,6 +31,7 @@ class Table {
     std::vector<int64_t> list;
     int64_t step = 0;
 
+    bool operator==(const Column&) const = default;
     int64_t operator[](int64_t j) const { return list.empty() ? j * step : list[static_cast<std::size_t>(j)]; }
   };
 
@@ -42,6 +43,7 @@ class Table {
     }
   }
 
+  bool operator==(const Table&) const = default;
   int64_t size() const { return size_; }
   Offsets operator[](int64_t j) const { return {columns_[0][j], columns_[1][j], columns_[2][j]}; }
   const Column& column(Operand k) const { return columns_[k]; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "relayout/reorder/plan_data.h"
+
 namespace relayout {
 
 std::string_view name(Tuning::Way way) {
@@ -18,15 +20,16 @@ std::string_view name(Tuning::Way way) {
 
 std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                           const Machine& machine, const Tuning& tuning) {
-  const std::string chosen = Plan::make(src, dst, attributes, machine, tuning).explain();
+  const Plan chosen = Plan::make(src, dst, attributes, machine, tuning);
+  const auto same = [](const Plan& a, const Plan& b) { return a.data().answer() == b.data().answer(); };
   std::vector<Offer> out;
   for (const Tuning::Way way : {Tuning::Way::boxes, Tuning::Way::lines, Tuning::Way::stages, Tuning::Way::cheapest}) {
     Tuning one = tuning;
     one.way = way;
     Plan plan = Plan::make(src, dst, attributes, machine, one);
-    const std::string text = plan.explain();
-    if (std::ranges::any_of(out, [&](const Offer& offer) { return offer.plan.explain() == text; })) continue;
-    out.push_back({way, std::move(plan), text == chosen});
+    if (std::ranges::any_of(out, [&](const Offer& offer) { return same(offer.plan, plan); })) continue;
+    const bool is_chosen = same(plan, chosen);
+    out.push_back({way, std::move(plan), is_chosen});
   }
   std::ranges::stable_sort(out, {}, [](const Offer& offer) { return offer.plan.cost().nanoseconds; });
   return out;

@@ -6,7 +6,7 @@
 namespace relayout {
 
 Plan::Plan() {
-  static const auto kNothing = std::make_shared<const PlanData>(TensorDesc(), TensorDesc(), Attributes());
+  static const auto kNothing = std::make_shared<const PlanData>();
   data_ = kNothing;
 }
 

@@ -1,29 +1,63 @@
-// Plans the boxes of one reorder, whether their values are moved, converted, or padding (internal to reorder).
+// The planner: which ways a reorder can go, and which of them it goes (internal to reorder). planner.cc is read from
+// top to bottom.
 //
-//     BoxPlanner planner{types, converts, streams, fill, rules};
-//     boxes.push_back(planner.move(box, streams));
+//     const Answer answer = Planner(request).best();
 #pragma once
 
-#include "relayout/reorder/box_plan.h"
+#include <optional>
+
+#include "relayout/reorder/answer.h"
+#include "relayout/reorder/box_planner.h"
 
 namespace relayout {
 
-/// What the plans of all boxes of a reorder depend on, and the functions that plan one.
-struct BoxPlanner {
-  ConvertedTypes types;
-  bool converts, streams;
-  /// The value of the padding as bits. If there is none, padding is not filled.
-  std::optional<uint64_t> fill;
-  const BlockRules& rules;
-  const Tables& tables;
-  /// Where both sides' memory ends, in units.
-  std::array<int64_t, 2> end;
+/// Each way (Tuning::Way) makes an answer of its own, or nothing where the reorder cannot go it; nothing that is made
+/// for one way is changed by another.
+class Planner {
+ public:
+  explicit Planner(const Request& request);
 
-  /// Plans a simplified box; its offsets and strides are in units.
-  BoxPlan move_simple(Box box, bool streamed) const;
-  /// These two take a box that need not be simplified: move() plans to move it, pad() to fill it as padding.
-  BoxPlan move(Box box, bool streamed) const;
-  BoxPlan pad(Box box) const;
+  /// The answer that is expected to take the least time, or the one of the way that the request asks for.
+  Answer best() const;
+
+ private:
+  Answer cheapest() const;
+  /// Box by box: past the cache where that gains something, by tiles where boxes share lines; else through it.
+  Answer boxes() const;
+  /// Box by box through the cache.
+  Answer each_box() const;
+  Answer indexed_boxes() const;
+  /// All as one line program, where that takes less than `most_ns` nanoseconds.
+  std::optional<Answer> program(double most_ns) const;
+  /// All by way of buffers in the cache.
+  std::optional<Answer> stages() const;
+  /// The boxes of swizzled layouts by way of buffers that permute their runs, and those that cannot go this way one by
+  /// one. Nothing where none can.
+  std::optional<Answer> unswizzled() const;
+
+  /// An empty answer of stages, with the store that they use.
+  Answer staged() const;
+  BoxPlanner box_planner(const Answer& answer, const BlockRules& rules) const;
+  /// Plans the boxes of these indices one by one, each by the method that is expected to be the fastest.
+  void add_boxes(Answer& answer, const Dims& begin, const Dims& end) const;
+  /// Plans the padding, without that of the dims `filled` (by bit).
+  void add_fills(Answer& answer, uint32_t filled) const;
+  /// The last choices, for an answer that is taken: what is fetched ahead where both sides are large and the
+  /// destination is written through the cache, and padding that is written past the cache even where the boxes are not.
+  void fetch_ahead(Answer& answer) const;
+  void write_padding_past_cache(Answer& answer) const;
+
+  const Request& request_;
+  ConvertedTypes types_;
+  /// For what is planned as the request asks, and for what is inside of buffers.
+  BlockRules rules_, inner_rules_;
+  /// Whether the caller asks for the destination to be written past the cache; whether both sides exceed the caches by
+  /// so much that it is where that suits the boxes; and whether blocks do not divide each other, so that boxes share
+  /// lines.
+  bool forced_, beyond_caches_ = false, shared_lines_ = false;
+  /// Bytes of both sides: up to `limit_`, boxes are written past the cache only by byte permutations; `told_limit_` is
+  /// the limit that decided, for explain(); from stages_limit_ on stages are written past the cache.
+  int64_t limit_ = 0, told_limit_ = 0, stages_limit_ = 0;
 };
 
 }  // namespace relayout

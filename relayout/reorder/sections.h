@@ -1,5 +1,6 @@
 // Sections: a dim cut where the destination's blocks end (internal to reorder). Where the source's blocks end inside a
-// block of the destination, several boxes make that block. tiles.h puts them together before the block is written.
+// block of the destination, several boxes make that block. methods/tile_runs.h puts them together before the block is
+// written.
 //
 // A *section* is one block of the destination, as a list of affine boxes: it is cut where a block of the source ends,
 // and where the dim ends and padding begins. Blocks that are cut alike are one section, with axes that step through
@@ -19,7 +20,7 @@
 namespace relayout {
 
 /// Some indices whose offsets are affine on both sides or, for padding, on the destination's side. sections_of() makes
-/// boxes of one dim; tiles.cc joins those of several dims.
+/// boxes of one dim; section_runs.cc joins those of several dims.
 struct SectionBox {
   Offsets offset{};
   Axes axes;

@@ -31,6 +31,8 @@ struct ConvertedRuns {
   /// Where this is not 0, attribute values repeat every so many elements of a run, as those of channels do that lie
   /// innermost. The index of the first one's is that of the run, and blocks have whole periods.
   int64_t period = 0;
+
+  bool operator==(const ConvertedRuns&) const = default;
 };
 
 /// Rows that are contiguous in the source and columns that are contiguous in the destination.
@@ -40,6 +42,8 @@ struct ConvertedTransposition {
   /// Whether columns are converted before they are transposed, as narrow elements are transposed faster.
   bool narrows = false;
   double each = 0;
+
+  bool operator==(const ConvertedTransposition&) const = default;
 };
 
 /// Anything else: the block is read into a buffer, converted run by run, and written.
@@ -47,6 +51,8 @@ struct ConvertedElements {
   /// Whether pieces are runs of several values, and not single elements.
   bool runs = false;
   double each = 0;
+
+  bool operator==(const ConvertedElements&) const = default;
 };
 
 /// Plans a box that is one run, or whose runs are long or must be cut into values because each has a value of the

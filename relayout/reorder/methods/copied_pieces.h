@@ -8,7 +8,9 @@
 
 namespace relayout {
 
-struct CopiedPieces {};
+struct CopiedPieces {
+  bool operator==(const CopiedPieces&) const = default;
+};
 
 /// Plans a region whose rows and columns are chosen; `rest` has the axes that are left.
 Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, const BlockRules& rules);

@@ -14,6 +14,8 @@ struct Fill {
   int64_t last_col = 0;
   /// Whether whole lines are written past the cache.
   bool past_cache = false;
+
+  bool operator==(const Fill&) const = default;
 };
 
 /// Plans a box of padding of elements with these bits. The box is simplified; its offsets and strides are in units.

@@ -7,7 +7,9 @@
 
 namespace relayout {
 
-struct Gather {};
+struct Gather {
+  bool operator==(const Gather&) const = default;
+};
 
 /// Plans a region whose rows and columns are chosen, out of `box`; `rest` has the axes that are left.
 Planned<Gather> plan_gather(const Box& box, Loops region, Box rest, bool streams, const BlockRules& rules);

@@ -34,12 +34,14 @@ struct LineProgram {
   static constexpr int64_t kMostWidth = 64;
   struct alignas(kMostWidth) Indices {
     uint8_t at[kMostWidth];
+    bool operator==(const Indices&) const = default;
   };
   /// A line starts `dst` bytes after its unit and takes the next `windows` windows.
   struct Line {
     int64_t dst;
     int64_t windows;
     uint64_t written;  // bit i: byte i of the line is of the unit, or padding
+    bool operator==(const Line&) const = default;
   };
 
   int64_t width = 0;  // bytes of a line and of a window: 64 or 16
@@ -55,6 +57,7 @@ struct LineProgram {
   /// Steps of the row axis that a unit has. A unit that would have fewer starts earlier, and is partly made twice.
   int64_t steps = 1;
 
+  bool operator==(const LineProgram&) const = default;
   const uint8_t* index(std::size_t window) const { return indices.data()->at + static_cast<int64_t>(window) * width; }
 };
 
@@ -63,6 +66,8 @@ struct LineProgram {
 struct ProgrammedLines {
   std::shared_ptr<const LineProgram> program;
   int64_t written = 0;  // bytes of the destination: elements, and padding or gaps
+
+  bool operator==(const ProgrammedLines& other) const { return written == other.written && *program == *other.program; }
 };
 
 /// Plans a simplified box that moves bits, of elements of `element` bytes. Nothing where pieces are as long as a line,

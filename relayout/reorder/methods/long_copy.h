@@ -10,7 +10,9 @@
 namespace relayout {
 
 /// The columns of a region are one run each; a piece is a byte.
-struct LongCopy {};
+struct LongCopy {
+  bool operator==(const LongCopy&) const = default;
+};
 
 /// Loops whose columns are the steps of `run`, and whose rows are one more axis, which is taken from `axes`.
 Loops loops_of_runs(const Axis& run, Axes& axes);

@@ -20,6 +20,8 @@ struct RowSource {
   static constexpr int64_t kPadding = std::numeric_limits<int64_t>::min(), kGap = kPadding + 1;
   int64_t from;  // where the piece is read, in bytes from where the run's source starts; or kPadding or kGap
   int64_t bytes;
+
+  bool operator==(const RowSource&) const = default;
 };
 
 /// Rows that are alike: the pieces of the first one, one after the other. Each next row is read `step` bytes later.
@@ -30,6 +32,8 @@ struct RowPattern {
 
   std::vector<RowSource> pieces;  // none where lines cannot be made of them, or that gains nothing
   int64_t step = 0;
+
+  bool operator==(const RowPattern&) const = default;
 };
 
 struct PermutedRows {
@@ -41,6 +45,8 @@ struct PermutedRows {
   bool past_cache = false;
   /// How the box is done where the instruction set has no kernel for byte permutations.
   std::variant<CopiedPieces, Transposition, Gather> otherwise;
+
+  bool operator==(const PermutedRows&) const = default;
 };
 
 /// Looks whether the lines of a box that is planned another way can be made by byte permutations instead: all that a

@@ -19,6 +19,8 @@ struct RegisterTiles {
   std::array<uint8_t, kRegister> src_pattern{}, dst_pattern{};
   /// How many bytes ahead of where they are written the destination's lines are fetched.
   int64_t dst_ahead = 0;
+
+  bool operator==(const RegisterTiles&) const = default;
 };
 
 /// A transposition whose region has fewer than kSmallTiles bytes is better done by tiles of registers, whose blocks

@@ -13,7 +13,9 @@
 namespace relayout {
 
 /// The columns of a region are the repetitions of one piece, and rows are runs.
-struct RepeatedRuns {};
+struct RepeatedRuns {
+  bool operator==(const RepeatedRuns&) const = default;
+};
 
 /// Plans a box of elements of `element` bytes whose innermost digit of the destination has stride 0 in the source, if
 /// its runs are long enough.

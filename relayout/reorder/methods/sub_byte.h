@@ -8,7 +8,9 @@
 
 namespace relayout {
 
-struct SubByte {};
+struct SubByte {
+  bool operator==(const SubByte&) const = default;
+};
 
 /// Makes a box of elements of `bits` bits, fewer than 8, one of bytes, where a run of them starts and ends at whole
 /// bytes throughout.

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "relayout/core/layout.h"
-#include "relayout/reorder/planner.h"
+#include "relayout/reorder/box_planner.h"
 #include "relayout/reorder/refine.h"
 
 namespace relayout {

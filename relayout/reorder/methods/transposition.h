@@ -21,6 +21,8 @@ struct Transposition {
   /// ahead_between, only if the destination does not start at a line.
   int64_t dst_ahead = 0;
   bool ahead_between = false;
+
+  bool operator==(const Transposition&) const = default;
 };
 
 /// Plans a region of elements of 1 to 8 bytes whose rows and columns are chosen and dense; `rest` has the axes that are

@@ -1,0 +1,34 @@
+// An answer to a request: boxes and fills, and how the destination is written (internal to reorder). Each candidate
+// that the planner compares is one, and so is what a plan keeps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "relayout/reorder/box_plan.h"
+#include "relayout/reorder/request.h"
+
+namespace relayout {
+
+struct Answer {
+  /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
+  /// this is false, padding may still be written so (Fill::past_cache).
+  bool streams = false;
+  /// Where it streams: the size of both sides together from which on it does; 0 if Tuning asked for it.
+  int64_t stream_limit = 0;
+  /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most 4 *
+  /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of
+  /// their own, and at most kMaxBoxes boxes of padding for each dim.
+  std::vector<BoxPlan> boxes, fills;
+  /// The tables that axes of boxes and fills refer to.
+  Tables tables;
+
+  bool operator==(const Answer&) const = default;
+};
+
+/// What it is expected to move and take on the request's machine.
+Cost cost_of(const Request& request, const Answer& answer);
+/// Nanoseconds: the least that stages can cost past the cache, without planning them.
+double least_staged_ns(const Request& request);
+
+}  // namespace relayout
