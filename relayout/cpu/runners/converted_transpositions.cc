@@ -41,11 +41,7 @@ class NarrowRows {
   static constexpr int64_t kRows = 64, kMemory = 16 << 10;
 
   NarrowRows(const RunContext& context, const Loops& loops, bool packs)
-      : context_(context), bytes_(loops.piece[kSrc]), packs_(packs) {
-    narrow_.piece = {bytes_, bytes_};
-    narrow_.along_src.axes = loops.along_src.axes;
-    narrow_.along_dst.axes = loops.along_dst.axes;
-  }
+      : context_(context), bytes_(loops.piece[kSrc]), packs_(packs), narrow_(in_buffer(loops, bytes_)) {}
 
   /// The columns that fit for `rows` rows; where there are few, more.
   int64_t most_cols(int64_t rows) const {

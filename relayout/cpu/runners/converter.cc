@@ -21,10 +21,7 @@ DType value_type(ComputeType compute) { return compute == ComputeType::f32 ? DTy
 
 /// Moves the pieces of a block, `bytes` bytes each, between memory and the dense rows of a tile.
 void move_pieces(const RunContext& context, const Loops& loops, const Block& block, int64_t bytes, bool transposes) {
-  Loops pieces;
-  pieces.piece = {bytes, bytes};
-  pieces.along_src.axes = loops.along_src.axes;
-  pieces.along_dst.axes = loops.along_dst.axes;
+  const Loops pieces = in_buffer(loops, bytes);
   if (transposes) return transpose_block(context, pieces, {}, block);
   if (bytes <= kRegister && (bytes & (bytes - 1)) == 0) return gather_elements(context, pieces, block);
   context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,

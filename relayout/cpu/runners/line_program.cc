@@ -6,8 +6,8 @@
 
 namespace relayout::cpu {
 
-bool run(const RunContext& context, const Loops& box, const ProgrammedLines& method, const Tables& tables,
-         int64_t begin, int64_t end) {
+void run_all(const RunContext& context, const Loops& box, const ProgrammedLines& method, const Tables& tables,
+             int64_t begin, int64_t end) {
   const LineProgram& program = *method.program;
   const LineProgramKernel kernel = context.kernels.line_program[program.width == 64 ? 1 : 0];
   const Axis &row = box.along_src.axes[0], &col = box.along_dst.axes[0];
@@ -30,7 +30,6 @@ bool run(const RunContext& context, const Loops& box, const ProgrammedLines& met
     }
     if (rest > 0) unit(last - steps, cols.count(), col, 1);
   });
-  return true;
 }
 
 }  // namespace relayout::cpu

@@ -7,8 +7,9 @@
 //     carry(context, loops, method, block, cols)    the same for rows that start anywhere in lines
 //     run(context, loops, method, tables, begin, end)    whole ranges of blocks, for methods that have a way of their
 //                                                   own; false, and nothing is done, where it does not suit the box
+//     run_all(context, loops, method, tables, begin, end)    the same, for methods whose only way it is
 //
-// A new method needs make(), or run() that never returns false.
+// A new method needs make() or run_all(); without either, run_blocks.cc does not compile.
 #pragma once
 
 #include "relayout/cpu/runners/runner.h"
@@ -48,14 +49,14 @@ inline bool carry(const RunContext&, const Loops&, const auto&, const Block&, co
 
 bool run(const RunContext& context, const Loops& loops, const Transposition& method, const Tables& tables,
          int64_t begin, int64_t end);
-bool run(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
-         int64_t begin, int64_t end);
+void run_all(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
+             int64_t begin, int64_t end);
 bool run(const RunContext& context, const Loops& loops, const PermutedRows& method, const Tables& tables, int64_t begin,
          int64_t end);
-bool run(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
-         int64_t end);
-bool run(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,
-         int64_t end);
+void run_all(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
+             int64_t end);
+void run_all(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,
+             int64_t end);
 inline bool run(const RunContext&, const Loops&, const auto&, const Tables&, int64_t, int64_t) { return false; }
 
 }  // namespace relayout::cpu

@@ -7,6 +7,13 @@
 namespace relayout::cpu {
 namespace {
 
+/// Whether a method runs whole ranges of blocks, and nothing else.
+template <typename Method>
+constexpr bool kRunsAlone = requires(const RunContext& context, const Loops& box, const Method& method,
+                                     const Tables& tables) {
+  run_all(context, box, method, tables, 0, 0);
+};
+
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.along_src.axes[0], &col = box.along_dst.axes[0];
@@ -23,8 +30,15 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
 
 static bool ran_without_lists(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                               int64_t end) {
-  if (std::visit([&](const auto& method) { return run(context, box, method, tables, begin, end); }, box.method))
-    return true;
+  const auto run_whole = [&]<typename Method>(const Method& method) {
+    if constexpr (kRunsAlone<Method>) {
+      run_all(context, box, method, tables, begin, end);
+      return true;
+    } else {
+      return run(context, box, method, tables, begin, end);
+    }
+  };
+  if (std::visit(run_whole, box.method)) return true;
   const bool strided = box.strided && box.ahead == 0;
   if (strided) run_strided_blocks(context, box, tables, begin, end);
   return strided;
@@ -39,34 +53,25 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
   if (!ran_without_lists(context, box, tables, begin, end)) run_listed(context, box, tables, begin, end, lists);
 }
 
-/// Whether a box that was planned past the cache leaves parts of lines, because the destination does not start at a
-/// line: it has short runs then that do not either. What is left of such a line is written much later, and a part of a
-/// line that is written past the cache waits for memory, over 100 ns. Through the cache, lines are read first but do
-/// not wait for each other. (Transpositions keep the last line of a row until the next panel.)
-static bool leaves_scraps(const RunContext& context, const BoxPlan& box) {
-  if (to_line(context.dst + box.offset[kDst]) == 0) return false;
-  if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return run_of_rows(box) < kLongRunOfRows;
-  const int64_t run = !box.along_dst.dense       ? box.piece[kDst]
-                      : box.along_dst.blocks > 1 ? box.along_dst.block * box.piece[kDst]
-                                                 : run_of_rows(box);
-  // Waiting for the two parts of lines of a shorter run takes longer than reading its lines before they are written.
-  return box.as<CopiedPieces>() && run < 2 * kLongRunOfRows;
+/// Whether a box goes past the cache from this destination on.
+static bool goes_past_cache(const RunContext& context, const BoxPlan& box) {
+  return box.past_cache && context.kernels.copy_stream &&
+         !(box.from_lines_only && to_line(context.dst + box.offset[kDst]) != 0);
 }
 
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
                const IndexRange& cols) {
   if (const auto* padding = box.as<Fill>()) return fill(context, box, *padding, block, cols.begin);
-  if (box.past_cache && context.kernels.copy_stream && !leaves_scraps(context, box))
-    return stream_block(context, box, block, rows, cols);
+  if (goes_past_cache(context, box)) return stream_block(context, box, block, rows, cols);
   make_block(context, box, block);
 }
 
 void make_block(const RunContext& context, const BoxPlan& box, const Block& block) {
-  std::visit(
-      [&](const auto& method) {
-        if constexpr (requires { make(context, box, method, block); }) make(context, box, method, block);
-      },
-      box.method);
+  const auto make_one = [&]<typename Method>(const Method& method) {
+    // Methods that run alone make no blocks, and padding is filled by run_block().
+    if constexpr (!kRunsAlone<Method> && !std::is_same_v<Method, Fill>) make(context, box, method, block);
+  };
+  std::visit(make_one, box.method);
 }
 
 }  // namespace relayout::cpu

@@ -114,6 +114,20 @@ inline Block fetched_ahead(const Loops& loops, Block block) {
                    block.ahead != 0 ? block.ahead : loops.ahead);
 }
 
+/// A box of the same rows and columns of pieces of `bytes` bytes, one side of which lies in a buffer. Kernels are
+/// chosen by the step of a direction that is one axis; of others, two axes are enough to tell that they are not, and no
+/// more are copied, as that would allocate memory.
+inline Loops in_buffer(const Loops& loops, int64_t bytes) {
+  const auto first = [](const Axes& axes) {
+    return Axes(axes.begin(), axes.begin() + std::min<std::size_t>(axes.size(), 2));
+  };
+  Loops out;
+  out.piece = {bytes, bytes};
+  out.along_src.axes = first(loops.along_src.axes);
+  out.along_dst.axes = first(loops.along_dst.axes);
+  return out;
+}
+
 inline std::size_t log2_size(int64_t bytes) {
   return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes)));
 }

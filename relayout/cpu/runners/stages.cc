@@ -316,8 +316,8 @@ void with_rests(const std::vector<Stages::Rest>& rests, std::size_t from, const 
 
 }  // namespace
 
-bool run(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
-         int64_t end) {
+void run_all(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
+             int64_t end) {
   /// Kernels may read and write up to so many bytes before and behind what they are asked for.
   constexpr int64_t kMargin = 64;
   alignas(64) std::byte read[Stages::kMaxBytes + 2 * kMargin], written[Stages::kMaxBytes + 2 * kMargin];
@@ -343,7 +343,6 @@ bool run(const RunContext& context, const Loops& loops, const Stages& method, co
     if (chunk + 1 < end) at.next();
   }
   if (stream) context.kernels.flush();
-  return true;
 }
 
 }  // namespace relayout::cpu

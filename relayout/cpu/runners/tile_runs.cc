@@ -147,15 +147,14 @@ class RunOfTile {
 
 }  // namespace
 
-bool run(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,
-         int64_t end) {
+void run_all(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,
+             int64_t end) {
   // Twice the bytes of a tile are enough, although an image that fits into a page must not cross pages. There are at
   // most eight images of over half a page, each in a page of its own (or one in two or three pages). Smaller images
   // leave less than half of each page empty. The memory has a stack frame of its own, because variables of the loops in
   // the same frame would start at a page too, and stores to the memory would wait for loads of them.
   alignas(kPage) std::byte memory[2 * TileRuns::kMaxBytes];
   run_tiles_in(memory, context, loops, method, tables, begin, end);
-  return true;
 }
 
 }  // namespace relayout::cpu
