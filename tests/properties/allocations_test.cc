@@ -71,8 +71,8 @@ Machine random_machine(std::mt19937_64& rng) {
   return out;
 }
 
-/// Up to twelve dims of extent 2 or 3, each side in an order of its own: boxes of as many axes, which lists of a few axes
-/// do not hold.
+/// Up to twelve dims of extent 2 or 3, each side in an order of its own: boxes of as many axes, which lists of a few
+/// axes do not hold.
 Case case_of_many_axes(std::mt19937_64& rng) {
   Case out;
   Dims dims;
