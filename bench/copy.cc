@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 #if RELAYOUT_HAVE_TBB
 #include <tbb/blocked_range.h>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "relayout/core/runs.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "relayout/cpu/threads.h"
-#include "relayout/reorder/in_place_data.h"
+#include "relayout/reorder/in_place/data.h"
 
 namespace relayout::cpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "relayout/core/view.h"
-#include "relayout/reorder/in_place_data.h"
+#include "relayout/reorder/in_place/data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/testing.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "relayout/reorder/attributes.h"
-#include "relayout/reorder/nest.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/nest.h"
+#include "relayout/reorder/refine/refine.h"
 
 namespace relayout {
 

@@ -22,8 +22,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "relayout/reorder/axes.h"
 #include "relayout/reorder/policy.h"
+#include "relayout/reorder/refine/axes.h"
 
 namespace relayout {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "relayout/reorder/past_cache.h"
-#include "relayout/reorder/refine_dim.h"
+#include "relayout/reorder/refine/refine_dim.h"
 #include "relayout/reorder/request.h"
 
 namespace relayout {

@@ -10,8 +10,8 @@
 #include "relayout/reorder/methods/tile_runs.h"
 #include "relayout/reorder/moves.h"
 #include "relayout/reorder/past_cache.h"
-#include "relayout/reorder/refine_dim.h"
-#include "relayout/reorder/swizzled_boxes.h"
+#include "relayout/reorder/refine/refine_dim.h"
+#include "relayout/reorder/refine/swizzled_boxes.h"
 
 namespace relayout {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "relayout/reorder/machine.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout {
 

@@ -8,9 +8,9 @@
 
 #include "relayout/reorder/attribute_table.h"
 #include "relayout/reorder/attributes.h"
-#include "relayout/reorder/indexed_boxes.h"
 #include "relayout/reorder/machine.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/indexed_boxes.h"
+#include "relayout/reorder/refine/refine.h"
 
 namespace relayout {
 

@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "relayout/reorder/axes.h"
 #include "relayout/reorder/plan.h"
 #include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/refine/axes.h"
 #include "tests/support/testing.h"
 
 namespace relayout {

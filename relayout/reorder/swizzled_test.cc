@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "relayout/core/format.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/refine.h"
 #include "tests/support/swizzled_layouts.h"
 #include "tests/support/testing.h"
 

@@ -10,7 +10,7 @@
 #include "random_case.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/in_place.h"
-#include "relayout/reorder/in_place_data.h"
+#include "relayout/reorder/in_place/data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/scoped_isa.h"

@@ -21,7 +21,7 @@
 #include "relayout/cpu/kernels/members.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/methods/line_program.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout::cpu {
 

@@ -13,7 +13,7 @@
 #include "relayout/execute/measure/run_times.h"
 #include "relayout/execute/run/openmp.h"
 #include "relayout/graph/plan/work.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout::execute {
 

@@ -4,7 +4,7 @@
 #include "relayout/execute/own/kernels.h"
 #include "relayout/execute/run/aligned.h"
 #include "relayout/graph/ir/post_ops.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout::execute {
 

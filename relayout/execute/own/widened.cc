@@ -5,15 +5,15 @@
 #include "relayout/execute/run/aligned.h"
 #include "relayout/execute/run/openmp.h"
 #include "relayout/graph/ir/ops.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout::execute {
 
 using graph::Executable;
 using graph::Graph;
 using graph::Implementation;
-using graph::kNone;
 using graph::Kind;
+using graph::kNone;
 using graph::Node;
 
 namespace {

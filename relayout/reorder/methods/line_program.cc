@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "relayout/reorder/axes.h"
+#include "relayout/reorder/refine/axes.h"
 
 namespace relayout {
 namespace {

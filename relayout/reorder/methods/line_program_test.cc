@@ -5,9 +5,9 @@
 
 #include <random>
 
-#include "relayout/reorder/axes.h"
 #include "relayout/reorder/plan.h"
 #include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/refine/axes.h"
 #include "tests/support/testing.h"
 
 namespace relayout {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "relayout/reorder/refine.h"
-#include "relayout/reorder/section_runs.h"
+#include "relayout/reorder/refine/refine.h"
+#include "relayout/reorder/refine/section_runs.h"
 
 namespace relayout {
 namespace {

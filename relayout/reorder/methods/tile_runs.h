@@ -7,7 +7,7 @@
 
 #include "relayout/core/layout.h"
 #include "relayout/reorder/box_planner.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/refine.h"
 
 namespace relayout {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "relayout/reorder/axes.h"
+#include "relayout/reorder/refine/axes.h"
 
 namespace relayout {
 

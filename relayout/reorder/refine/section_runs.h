@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "relayout/reorder/methods/permuted_rows.h"
-#include "relayout/reorder/sections.h"
+#include "relayout/reorder/refine/sections.h"
 
 namespace relayout {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "relayout/reorder/in_place_steps.h"
+#include "relayout/reorder/in_place/steps.h"
 
 namespace relayout {
 namespace {

@@ -1,5 +1,5 @@
 // Refinement of one dim of two layouts.
-#include "relayout/reorder/refine_dim.h"
+#include "relayout/reorder/refine/refine_dim.h"
 
 #include <numeric>
 #include <string>

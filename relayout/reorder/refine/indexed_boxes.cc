@@ -1,5 +1,5 @@
 // Index tables as axes of boxes.
-#include "relayout/reorder/indexed_boxes.h"
+#include "relayout/reorder/refine/indexed_boxes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "relayout/core/error.h"
-#include "relayout/reorder/refine_dim.h"
-#include "relayout/reorder/swizzled_boxes.h"
+#include "relayout/reorder/refine/refine_dim.h"
+#include "relayout/reorder/refine/swizzled_boxes.h"
 
 namespace relayout {
 namespace {

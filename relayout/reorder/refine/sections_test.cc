@@ -1,5 +1,5 @@
 // The law of sections.h: over all bundles, sections and parts, every index once, with the offsets of both layouts.
-#include "relayout/reorder/sections.h"
+#include "relayout/reorder/refine/sections.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/print.h"
-#include "relayout/reorder/outline_words.h"
+#include "relayout/reorder/outline/outline_words.h"
 
 namespace relayout {
 namespace {

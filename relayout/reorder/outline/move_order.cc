@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "relayout/reorder/move_walker.h"
+#include "relayout/reorder/outline/move_walker.h"
 
 namespace relayout {
 namespace {

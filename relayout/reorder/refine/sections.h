@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "relayout/core/layout.h"
-#include "relayout/reorder/nest.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/nest.h"
+#include "relayout/reorder/refine/refine.h"
 
 namespace relayout {
 

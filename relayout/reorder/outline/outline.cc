@@ -6,8 +6,8 @@
 #include <functional>
 #include <optional>
 
-#include "relayout/reorder/move_walker.h"
-#include "relayout/reorder/outline_words.h"
+#include "relayout/reorder/outline/move_walker.h"
+#include "relayout/reorder/outline/outline_words.h"
 
 namespace relayout {
 namespace {

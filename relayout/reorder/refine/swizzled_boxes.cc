@@ -1,5 +1,5 @@
 // An exclusive or as boxes of forward and backward steps, or as a table.
-#include "relayout/reorder/swizzled_boxes.h"
+#include "relayout/reorder/refine/swizzled_boxes.h"
 
 #include <algorithm>
 #include <numeric>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "relayout/core/layout.h"
-#include "relayout/reorder/nest.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/limits.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "relayout/core/swizzle.h"
-#include "relayout/reorder/axes.h"
+#include "relayout/reorder/refine/axes.h"
 
 namespace relayout {
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "relayout/reorder/axes.h"
-#include "relayout/reorder/move_walker.h"
+#include "relayout/reorder/outline/move_walker.h"
+#include "relayout/reorder/refine/axes.h"
 
 namespace relayout {
 namespace {

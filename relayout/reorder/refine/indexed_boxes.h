@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "relayout/reorder/attributes.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/refine.h"
 
 namespace relayout {
 

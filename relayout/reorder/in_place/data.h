@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "relayout/reorder/axes.h"
 #include "relayout/reorder/in_place.h"
+#include "relayout/reorder/refine/axes.h"
 
 namespace relayout {
 

@@ -6,8 +6,8 @@
 
 #include "relayout/core/format.h"
 #include "relayout/reorder/cast.h"
-#include "relayout/reorder/in_place_steps.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/in_place/steps.h"
+#include "relayout/reorder/refine/refine.h"
 
 namespace relayout {
 namespace {

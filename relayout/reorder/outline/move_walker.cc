@@ -1,5 +1,5 @@
 // Blocks, rows and columns: what the methods have in common, and padding.
-#include "relayout/reorder/move_walker.h"
+#include "relayout/reorder/outline/move_walker.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
 // What a box plan is called, and why it is done this way: one function a method, as its header says it.
-#include "relayout/reorder/outline_words.h"
+#include "relayout/reorder/outline/outline_words.h"
 
 #include <algorithm>
 #include <charconv>
 
 #include "relayout/core/dtype.h"
-#include "relayout/reorder/move_walker.h"
+#include "relayout/reorder/outline/move_walker.h"
 
 namespace relayout {
 namespace {

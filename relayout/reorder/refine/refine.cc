@@ -1,11 +1,11 @@
 // Refinement of two layouts, a dim at a time.
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/refine.h"
 
 #include <string>
 #include <utility>
 
-#include "relayout/reorder/refine_dim.h"
-#include "relayout/reorder/swizzled_boxes.h"
+#include "relayout/reorder/refine/refine_dim.h"
+#include "relayout/reorder/refine/swizzled_boxes.h"
 
 namespace relayout {
 namespace {

@@ -1,5 +1,5 @@
 // Joining the sections of all dims to runs.
-#include "relayout/reorder/section_runs.h"
+#include "relayout/reorder/refine/section_runs.h"
 
 #include <limits>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "relayout/core/dtype.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine/nest.h"
 
 namespace relayout {
 

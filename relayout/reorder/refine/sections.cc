@@ -1,5 +1,5 @@
 // Cutting a dim into sections.
-#include "relayout/reorder/sections.h"
+#include "relayout/reorder/refine/sections.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "relayout/core/reach.h"
-#include "relayout/reorder/axes.h"
-#include "relayout/reorder/refine_dim.h"
+#include "relayout/reorder/refine/axes.h"
+#include "relayout/reorder/refine/refine_dim.h"
 
 namespace relayout {
 namespace {

@@ -1,5 +1,5 @@
 // The law of refine.h: the boxes hold every index of the range once, with the offsets of both layouts.
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine/refine.h"
 
 #include <gtest/gtest.h>
 

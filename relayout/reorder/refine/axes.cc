@@ -1,5 +1,5 @@
 // Simplifying boxes, and picking axes out of them.
-#include "relayout/reorder/axes.h"
+#include "relayout/reorder/refine/axes.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "relayout/core/reach.h"
-#include "relayout/reorder/in_place_steps.h"
+#include "relayout/reorder/in_place/steps.h"
 
 namespace relayout {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "relayout/reorder/in_place_data.h"
+#include "relayout/reorder/in_place/data.h"
 
 namespace relayout {
 

@@ -1,6 +1,6 @@
 // In-place reorders that exchange tiles: two axes of equal extent change places.
-#include "relayout/reorder/in_place_steps.h"
-#include "relayout/reorder/refine.h"
+#include "relayout/reorder/in_place/steps.h"
+#include "relayout/reorder/refine/refine.h"
 
 namespace relayout {
 namespace {
