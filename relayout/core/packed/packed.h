@@ -66,7 +66,7 @@ struct PackedFormat {
   std::span<const PackedField> fields;
   /// The code of a value, of fields: "ql + (qh << 4)". A name in `value` that is no field is this code.
   std::string_view code;
-  /// The value, of fields and q: "d * (q - 16)" (value_expression.h).
+  /// The value, of fields and q: "d * (q - 16)" (core/record/value.h).
   std::string_view value;
   /// The field that the format's name alone means; "" where it takes a field's name.
   std::string_view alone = "";

@@ -51,7 +51,7 @@ std::string tables_text(const std::vector<IndexTable>& tables, const char* moved
     const auto count = static_cast<int64_t>(table.entries().size());
     out += std::string("        dim ") + static_cast<char>('a' + table.dim()) + " is " + moved +
            " through a table of " + plural(count, "entry", "entries");
-    if (table.block() > 1) out += ", each for " + std::to_string(table.block()) + " indices";
+    if (table.block() > 1) out += ", each for " + plural(table.block(), "index", "indices");
     out += "\n";
   }
   return out;
