@@ -49,8 +49,9 @@ std::string tables_text(const std::vector<IndexTable>& tables, const char* moved
   std::string out;
   for (const IndexTable& table : tables) {
     const auto count = static_cast<int64_t>(table.entries().size());
-    out += std::string("        dim ") + static_cast<char>('a' + table.dim()) + " is " + moved +
-           " through a table of " + plural(count, "entry", "entries");
+    out += "        dim ";
+    out += static_cast<char>('a' + table.dim());
+    out += std::string(" is ") + moved + " through a table of " + plural(count, "entry", "entries");
     if (table.block() > 1) out += ", each for " + plural(table.block(), "index", "indices");
     out += "\n";
   }
