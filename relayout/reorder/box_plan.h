@@ -6,7 +6,11 @@
 //     if (const auto* tiles = box.as<RegisterTiles>()) use(tiles->row_run);
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "relayout/core/swizzle.h"
 #include "relayout/reorder/methods/conversions.h"
@@ -113,7 +117,7 @@ using Method = std::variant<LongCopy, RepeatedRuns, CopiedPieces, Transposition,
 /// What a method does in one word, as it is told to users.
 enum class KernelShape : uint8_t {
   copy,       // runs that are contiguous on both sides
-  transpose,  // rows contiguous in the source, columns contiguous in the destination
+  transpose,  // pieces that follow each other in the source along one direction, in the destination along another
   gather,     // anything else, element by element
   fill,       // padding
 };

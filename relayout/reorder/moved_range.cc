@@ -10,7 +10,7 @@
 namespace relayout {
 namespace {
 
-/// Limits of reading past the end of a dim of the source (Plan::past_source()). The destination must have kMinReadPast
+/// Limits of reading past the end of a dim of the source (past_source()). The destination must have kMinReadPast
 /// bytes, because a smaller one would only get more boxes. No dim may have more than kMaxReadPast elements, because
 /// tables of offsets are made a second time.
 constexpr int64_t kMinReadPast = 256 << 10, kMaxReadPast = 1 << 20;

@@ -11,7 +11,7 @@ bool loses(const Loops& loops, const CopiedPieces&) { return copies_scraps(loops
 bool loses(const Loops& loops, const Transposition&) { return scatters_rows(loops); }
 bool loses(const Loops& loops, const ConvertedTransposition&) { return scatters_rows(loops); }
 bool loses(const Loops& loops, const ConvertedElements& method) { return method.runs && copies_scraps(loops); }
-/// These write through the cache, whatever Plan::streams() says. (A few such boxes are not done by tiles once they are
+/// These write through the cache, whatever Answer::streams says. (A few such boxes are not done by tiles once they are
 /// planned for the cache.)
 bool loses(const Loops&, const RegisterTiles&) { return true; }
 bool loses(const Loops& loops, const PermutedRows& method) {

@@ -4,11 +4,11 @@
 namespace relayout {
 namespace {
 
-/// With fewer rows than this, making a list of where columns start takes longer than it saves in one block. So many
-/// columns are enough to be worth a list of where they start.
+/// With fewer rows than this (pieces along the source), making a list of where columns start takes longer than it saves
+/// in one block. So many columns are enough to be worth a list of where they start.
 constexpr int64_t kFewSteps = 32;
-/// A row of the source of at least kMostOfLine bytes uses most of a line that is read; a row of the destination of less
-/// than kLongRun bytes is short: a good part of its lines are shared with other rows.
+/// At least kMostOfLine bytes along the source use most of a line that is read; less than kLongRun bytes along the
+/// destination are short: a good part of their lines are shared with others.
 constexpr int64_t kMostOfLine = 48;
 
 /// Splits an axis into an outer and an inner one. The inner one has the most steps that divide the extent, at most
@@ -107,6 +107,7 @@ bool choose_listed_region(Loops& loops, Axes& axes) {
   loops.along_dst.axes = {{}};
   loops.along_dst.count = 1;
   loops.along_src.dense = false;
+  // The one column is dense if rows of it follow each other, as the rows then make one run of the destination.
   loops.along_dst.dense = loops.along_src.axes[0].stride[kDst] == piece[kDst];
   if (loops.larger_piece() >= kRegister) return true;
   // Some rows of single elements are read side by side, so that one list of where these are serves all.

@@ -43,14 +43,10 @@ void write_lines(const RunContext& context, const std::byte* image, std::byte* d
   write_lines(context, block.dst, dst, 0, bytes);
 }
 
-/// Which bytes a block writes of its `bytes` bytes at dst and the `more` bytes that can follow: from the first line
-/// that starts in the block to the end of the last line that does.
-struct Own {
-  int64_t begin, end;
-};
-Own own(const std::byte* dst, int64_t bytes, int64_t more, bool first) {
-  const int64_t end = bytes + std::min(more, to_line(dst + bytes));
-  return {std::min(first ? 0 : to_line(dst), end), end};
+/// Up to where a block writes that has `bytes` bytes at dst, and `more` bytes that can follow: to the end of the last
+/// line that starts in the block.
+int64_t end_of_own(const std::byte* dst, int64_t bytes, int64_t more) {
+  return bytes + std::min(more, to_line(dst + bytes));
 }
 
 /// The number of columns of about `bytes` bytes whose bytes are whole lines.
@@ -100,7 +96,7 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
           // An incomplete first line belongs to the block before, if there is one.
           const int64_t begin = col > 0 ? 0 : cols.begin == 0 ? carried : carried > 0 ? kCacheLine : 0;
           int64_t end = tile_bytes;
-          if (last) end = carried + own(dst + lines[r] + carried, (block.cols - col) * piece, extra * piece, false).end;
+          if (last) end = carried + end_of_own(dst + lines[r] + carried, (block.cols - col) * piece, extra * piece);
           write_lines(context, memory + starts[r], dst + lines[r], begin, end);
         }
       }

@@ -28,7 +28,7 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
 
 }  // namespace
 
-static bool ran_without_lists(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
+static bool run_without_lists(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                               int64_t end) {
   const auto run_whole = [&]<typename Method>(const Method& method) {
     if constexpr (kRunsAlone<Method>) {
@@ -45,12 +45,12 @@ static bool ran_without_lists(const RunContext& context, const BoxPlan& box, con
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  if (!ran_without_lists(context, box, tables, begin, end)) run_listed(context, box, tables, begin, end);
+  if (!run_without_lists(context, box, tables, begin, end)) run_listed(context, box, tables, begin, end);
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end,
                 BlockLists& lists) {
-  if (!ran_without_lists(context, box, tables, begin, end)) run_listed(context, box, tables, begin, end, lists);
+  if (!run_without_lists(context, box, tables, begin, end)) run_listed(context, box, tables, begin, end, lists);
 }
 
 /// Whether a box goes past the cache from this destination on.

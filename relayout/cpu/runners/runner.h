@@ -1,9 +1,9 @@
 // Running the boxes of a plan (internal to cpu).
 //
 // A box is run block by block. A *block* is what the kernels see: base pointers and lists of where its rows and columns
-// start. Each method of reorder/methods/ has a runner in a file of its own here, which makes blocks through the cache
-// and, where it can, past it (methods.h); listed.h steps from block to block, and past_cache.h writes the lines of
-// blocks for which a method has no kernel. run_blocks.cc chooses the runner by the plan's method.
+// start. Each method of reorder/methods/ has a runner here (the conversions share files), which makes blocks through
+// the cache and, where it can, past it (methods.h); listed.h steps from block to block, and past_cache.h writes the
+// lines of blocks for which a method has no kernel. run_blocks.cc chooses the runner by the plan's method.
 #pragma once
 
 #include <algorithm>

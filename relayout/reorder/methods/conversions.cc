@@ -65,7 +65,7 @@ std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const 
   return convert_runs(box, types, streams);
 }
 
-std::optional<Planned<ConvertedRuns>> plan_repeated_runs(const Box& box, const ConvertedTypes& types, bool streams) {
+std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const ConvertedTypes& types, bool streams) {
   /// The most elements of which the runner keeps the attribute values side by side several times.
   constexpr int64_t kMostPeriod = 256;
   Box rest = box;

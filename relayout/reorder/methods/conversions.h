@@ -60,7 +60,7 @@ struct ConvertedElements {
 std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const ConvertedTypes& types, bool streams);
 /// Plans a box whose runs have attribute values for each element, and follow each other, as longer runs in which these
 /// values repeat. Nothing for other boxes.
-std::optional<Planned<ConvertedRuns>> plan_repeated_runs(const Box& box, const ConvertedTypes& types, bool streams);
+std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const ConvertedTypes& types, bool streams);
 /// Plans a box as runs along the axis that is dense on both sides, however short they are.
 Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types, bool streams);
 /// Plans a box of short runs, which are pieces.

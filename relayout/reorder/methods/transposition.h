@@ -1,7 +1,7 @@
-// Transpositions: the rows of a region are contiguous in the source, its columns in the destination (internal to
-// reorder). Up to nine columns (rows) are interleaved (deinterleaved) by kernels of their own.
+// Transpositions: a region is dense along the source and along the destination (internal to reorder). Up to nine
+// columns (rows) are interleaved (deinterleaved) by kernels of their own.
 //
-//     nchw -> nhwc: rows along h and w, columns along c
+//     nchw -> nhwc: h and w go along the source, c along the destination
 #pragma once
 
 #include "relayout/reorder/price.h"
