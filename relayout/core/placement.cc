@@ -60,9 +60,16 @@ Digits canonical(const Digits& digits) {
 }  // namespace
 
 int64_t DimPlaces::count() const {
-  int64_t out = 1;
-  for (const Digit& digit : places) out *= digit.extent;
-  return out;
+  std::optional<int64_t> out = 1;
+  for (const Digit& digit : places) {
+    out = checked_mul(*out, digit.extent);
+    if (out) continue;
+    Dims extents;
+    for (const Digit& each : places) extents.push_back(each.extent);
+    throw Error(ErrorCode::overflow, "placement: the product of the places " + join(extents) + " overflows 63 bits",
+                "places", join(extents));
+  }
+  return *out;
 }
 
 Placement Placement::of(const Dims& dims, int64_t places, const std::vector<DimPlaces>& of_dims) {

@@ -31,6 +31,7 @@ struct DimPlaces {
   /// The coordinate that has the first block (ScaLAPACK's RSRC and CSRC).
   int64_t first = 0;
 
+  /// The product of the extents. Error{overflow} where it does not fit 63 bits, which no Placement has.
   int64_t count() const;
   friend bool operator==(const DimPlaces&, const DimPlaces&) = default;
 };

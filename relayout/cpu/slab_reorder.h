@@ -2,7 +2,7 @@
 //
 // It does what no plan can: it turns the bytes of big-endian elements round, and brings gates into an order that is no
 // layout, one gate after the other (core/gates.h). The command and Python's convert_file() both convert by it, and
-// under a bound of memory by redistribute/files/run_tasks.h, which calls reorder_box().
+// under a bound of memory by redistribute/files/run_tasks.h, which calls reorder_slab().
 //
 //     const SlabSource src{.desc = src_desc, .bytes = file.bytes(0), .mapped = file.mapped(0)};
 //     const SlabDestination dst{.desc = dst_desc, .bytes = writer.bytes(), .mapped = writer.mapped()};

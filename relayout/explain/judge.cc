@@ -2,6 +2,7 @@
 #include "relayout/explain/judge.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "relayout/core/decide.h"
 
@@ -56,28 +57,59 @@ bool same_type(const Case& c) {
   return c.src().dtype == c.dst().dtype;
 }
 
-/// The first event that reads the tensor in a layout of its own, through operations that work in any layout and keep
-/// it; reorders and the program are none.
-std::optional<std::size_t> fixed_reader(const Case& c, std::size_t event, int depth = 0) {
+/// How far behind an event the rules look.
+constexpr int kDepth = 16;
+
+/// The events that one question has come to. Ways that part and meet again are as many as 2^kDepth, so each event is
+/// looked at once, and again only where a shorter way leads to it.
+class Reached {
+ public:
+  bool nearer(std::size_t event, int depth) {
+    const auto [found, is_new] = depths_.try_emplace(event, depth);
+    if (!is_new && found->second <= depth) return false;
+    found->second = depth;
+    return true;
+  }
+
+ private:
+  std::unordered_map<std::size_t, int> depths_;
+};
+
+/// The first event behind one that is wanted, through operations that work in any layout and keep it.
+template <typename F>
+std::optional<std::size_t> first_behind(const Case& c, std::size_t event, const F& wanted, Reached& reached,
+                                        int depth = 0) {
   for (const std::size_t reader : c.all.links.readers[event]) {
     const Event& next = c.event(reader);
-    if (next.reorder) continue;
-    if (next.freedom != Freedom::any) return reader;
-    if (depth < 16) {
-      if (const auto found = fixed_reader(c, reader, depth + 1)) return found;
-    }
+    if (wanted(next)) return reader;
+    if (next.reorder || next.freedom != Freedom::any || depth == kDepth || !reached.nearer(reader, depth)) continue;
+    if (const auto found = first_behind(c, reader, wanted, reached, depth + 1)) return found;
   }
   return std::nullopt;
 }
 
+/// The first event that reads the tensor in a layout of its own; reorders and the program are none.
+std::optional<std::size_t> fixed_reader(const Case& c, std::size_t event) {
+  Reached reached;
+  return first_behind(
+      c, event, [](const Event& next) { return !next.reorder && next.freedom != Freedom::any; }, reached);
+}
+
 /// Whether a reorder ends every way on from an event.
-bool ends_in_reorders(const Case& c, std::size_t event, int depth = 0) {
+bool ends_in_reorders(const Case& c, std::size_t event, Reached& reached, int depth = 0) {
   const std::vector<std::size_t>& readers = c.all.links.readers[event];
   if (readers.empty()) return false;
   return std::ranges::all_of(readers, [&](std::size_t reader) {
     const Event& next = c.event(reader);
-    return next.reorder || (next.freedom == Freedom::any && depth < 16 && ends_in_reorders(c, reader, depth + 1));
+    if (next.reorder) return true;
+    if (next.freedom != Freedom::any || depth == kDepth) return false;
+    return !reached.nearer(reader, depth) || ends_in_reorders(c, reader, reached, depth + 1);
   });
+}
+
+bool ends_in_reorders(const Case& c, std::size_t event) {
+  Reached reached;
+  return ends_in_reorders(c, event, reached);
 }
 
 Found copy_rule(const Case& c) {
@@ -156,14 +188,10 @@ std::optional<std::size_t> partner(const Case& c, std::size_t reader) {
 }
 
 /// The reorder behind an event, through operations that work in any layout, that comes back to a layout.
-std::optional<std::size_t> way_back(const Case& c, std::size_t event, const std::string& layout, int depth = 0) {
-  for (const std::size_t reader : c.all.links.readers[event]) {
-    const Event& next = c.event(reader);
-    if (next.reorder && next.writes.front().layout == layout) return reader;
-    if (next.reorder || next.freedom != Freedom::any || depth == 16) continue;
-    if (const auto found = way_back(c, reader, layout, depth + 1)) return found;
-  }
-  return std::nullopt;
+std::optional<std::size_t> way_back(const Case& c, std::size_t event, const std::string& layout) {
+  Reached reached;
+  return first_behind(
+      c, event, [&](const Event& next) { return next.reorder && next.writes.front().layout == layout; }, reached);
 }
 
 Found free_reader_rule(const Case& c) {
@@ -189,7 +217,7 @@ Found free_maker_rule(const Case& c) {
   const Event& maker = c.event(*c.maker());
   if (maker.reorder || maker.freedom != Freedom::any) return {};
   std::optional<std::size_t> before = c.all.links.maker[*c.maker()];
-  for (int depth = 0; before && !c.event(*before).reorder && c.event(*before).freedom == Freedom::any && depth < 16;
+  for (int depth = 0; before && !c.event(*before).reorder && c.event(*before).freedom == Freedom::any && depth < kDepth;
        ++depth)
     before = c.all.links.maker[*before];
   if (!before || !c.event(*before).reorder || c.event(*before).reads.front().layout != c.dst().layout) return {};

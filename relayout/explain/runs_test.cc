@@ -123,6 +123,32 @@ TEST(Verdicts, AnOperandThatIsInTheLayoutAlreadyKeepsTheReorder) {
   EXPECT_EQ(verdict_of(trace, "acdb"), Verdict::needed);
 }
 
+// Each operation of a layer reads all five of the layer before: 5^16 ways lead on from the reorder within the depth
+// that the rules look.
+TEST(Verdicts, TakeNoExponentialTimeWhereWaysMeetAgain) {
+  std::vector<Event> events{event("reorder", "abcd", "acdb", Freedom::fixed, true)};
+  std::vector<Tensor> before{events[0].writes.front()};
+  const auto add_layer = [&](int layer) {
+    std::vector<Tensor> written;
+    for (int i = 0; i < 5; ++i) {
+      Event sum = event("sum", "acdb", "acdb", Freedom::any, false);
+      sum.reads = {};
+      for (const Tensor& tensor : before) sum.reads.push_back(tensor);
+      sum.writes[0].key = std::to_string(layer) + "." + std::to_string(i);
+      written.push_back(sum.writes.front());
+      events.push_back(sum);
+    }
+    before = written;
+  };
+  for (int layer = 0; layer < 10; ++layer) add_layer(layer);
+  EXPECT_EQ(verdict_of(of_events(events), "abcd"), Verdict::avoidable);
+  for (int layer = 10; layer < 19; ++layer) add_layer(layer);
+  EXPECT_EQ(verdict_of(of_events(events), "abcd"), Verdict::avoidable);
+  // One that is not free, 12 layers behind the reorder, makes it needed.
+  events[5 * 12].freedom = Freedom::fixed;
+  EXPECT_EQ(verdict_of(of_events(events), "abcd"), Verdict::needed);
+}
+
 TEST(Tensors, AreSharedUntilOneIsChanged) {
   Event first;
   first.reads = {Tensor{.name = "src"}, Tensor{.name = "wei"}};

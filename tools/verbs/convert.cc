@@ -338,7 +338,7 @@ Verb add_convert(CommandLine& line) {
       "Scales, zero points, means and deviations are one number each, or a list with one a channel: 0.5,0.25,0.5.\n"
       "--via opencl converts equal types of 8 to 64 bits, f32 and f16, u8 and u32 through the memory of a device:\n"
       "an image layout is an image there. The result is that of the CPU, but for the bits of NaNs in images.\n"
-      "--max-memory limits the mapped pages of both files and the scratch memory, not the program itself\n"
+      "--max-memory limits what a task has of both files in memory and the scratch memory, not the program itself\n"
       "(some 10M). What is read from a pipe or decoded must fit into the limit as a whole.");
   auto options = std::make_shared<ConvertOptions>();
   command.add_option("IN", options->input, "Input file; - is standard input").required();

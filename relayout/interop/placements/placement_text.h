@@ -3,8 +3,10 @@
 //     jax:P('x',None) mesh(x=4,y=2)              JAX's NamedSharding; as it prints itself too
 //     dtensor:[Shard(0),Replicate()] mesh(4,2)   PyTorch's DTensor; mesh(4,2):(1,4) where ranks go through the mesh in
 //                                                another order, which is CuTe's shape:stride
-//     scalapack:m=100,n=30,mb=8,nb=4,p=2,q=3     ScaLAPACK's descriptor and its grid of processes; rsrc, csrc, lld,
-//     order zarr:chunks=(8,30)                         a chunk of zarr each; order=F hdf5:chunks=(8,30) of HDF5
+//     scalapack:m=100,n=30,mb=8,nb=4,p=2,q=3     ScaLAPACK's descriptor and its grid of processes; also rsrc, csrc,
+//                                                lld, order
+//     zarr:chunks=(8,30)                         a chunk of zarr each; order=F
+//     hdf5:chunks=(8,30)                         a chunk of HDF5 each
 //     places:(8)(4,@1)|*                         any placement, by digits: blocks of 8 go round over 4 places, whose
 //                                                numbers are 1 apart; a dim that no place divides
 //

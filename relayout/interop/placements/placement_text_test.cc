@@ -236,6 +236,7 @@ TEST(PlacementTexts, ErrorsSayWhereAndWhy) {
       {"places:(8)(4,@1)", "it has 1 dims, and the tensor 2"},
       {"places:(4,@9223372036854775807)|*", "does not fit 64 bits"},
       {"places:(4611686018427387904)(4,@1)|*", "overflow 63 bits"},
+      {"places:(4294967296,@1)(4294967296,@1)|*", "the places 4294967296,4294967296 overflows 63 bits"},
       {"places:(4,@1)|(4,@1)", "does not follow"},
       {"cuda:0", "begins with none of"},
   };

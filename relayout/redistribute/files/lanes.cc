@@ -17,7 +17,11 @@ void Lanes::start(int64_t items, Work work) {
   next_ = 0;
   if (memory_.empty()) run({});
   const auto lanes = static_cast<std::size_t>(std::min<int64_t>(items, std::ssize(memory_)));
-  for (std::size_t i = 0; i < lanes; ++i) threads_.emplace_back([this, i] { run(memory_[i].bytes()); });
+  try {
+    for (std::size_t i = 0; i < lanes; ++i) threads_.emplace_back([this, i] { run(memory_[i].bytes()); });
+  } catch (const std::exception&) {  // no room for one more: those that began do all items
+    if (threads_.empty()) run(memory_[0].bytes());
+  }
 }
 
 void Lanes::run(std::span<std::byte> own) {

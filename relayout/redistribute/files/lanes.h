@@ -32,7 +32,8 @@ class Lanes {
   Lanes& operator=(const Lanes&) = delete;
   ~Lanes() { join(); }
 
-  /// Begins to do all items, and returns at once. What `work` uses must stay until wait() returns.
+  /// Begins to do all items, and returns at once. What `work` uses must stay until wait() returns. Where the system
+  /// gives fewer threads, these do all; where it gives none, start() does, and returns when it has.
   void start(int64_t items, Work work);
   /// Until all items are done. Throws what the first lane threw; the others then end early.
   void wait();

@@ -3,12 +3,15 @@
 #include "relayout/redistribute/files/range_writer.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <system_error>
+#include <thread>
 
 #include "relayout/core/error.h"
 #include "relayout/cpu/reorder.h"
@@ -96,6 +99,44 @@ TEST(RangeWriter, SaysWhereTheFileEnds) {
   read({.at = 5000, .dense = 0, .bytes = 5000}, from, memory.bytes(), to);
   EXPECT_THROW(read({.at = 5000, .dense = 0, .bytes = 5001}, from, memory.bytes(), to), Error);
   EXPECT_THROW(read({.at = 50'000, .dense = 0, .bytes = 10}, from, memory.bytes(), to), Error);
+}
+
+/// While it lives no thread can begin: its stack would be larger than the memory that can be addressed.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_t attributes;
+    EXPECT_EQ(::pthread_getattr_default_np(&attributes), 0);
+    EXPECT_EQ(::pthread_attr_getstacksize(&attributes, &bytes_), 0);
+    set(std::size_t{1} << 60);
+  }
+  ~NoThreads() { set(bytes_); }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  static void set(std::size_t bytes) {
+    pthread_attr_t attributes;
+    ::pthread_attr_init(&attributes);
+    EXPECT_EQ(::pthread_attr_setstacksize(&attributes, bytes), 0);
+    EXPECT_EQ(::pthread_setattr_default_np(&attributes), 0);
+    ::pthread_attr_destroy(&attributes);
+  }
+  std::size_t bytes_ = 0;
+};
+
+TEST(Lanes, DoAllWhereNoThreadBegins) {
+  const NoThreads none;
+  EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  Lanes lanes(3);
+  int64_t sum = 0;
+  lanes.start(100, [&](int64_t i, std::span<std::byte> own) { sum += std::ssize(own) >= kLaneBytes ? i : -1000; });
+  lanes.wait();
+  EXPECT_EQ(sum, 4950);
+  lanes.start(100, [](int64_t i, std::span<std::byte>) {
+    if (i == 40) throw Error(ErrorCode::io, "40");
+  });
+  EXPECT_THROW(lanes.wait(), Error);
 }
 
 TEST(Lanes, SayWhatOneOfThemMet) {

@@ -115,12 +115,13 @@ void read(const Transfer& transfer, const ReadFrom& from, std::span<std::byte> o
       return ::pread(direct ? from.direct : from.descriptor, target + done, static_cast<std::size_t>(most),
                      transfer.at - before + done);
     });
-    if (got < 0 && errno == EINVAL && direct)  // a disk of larger blocks
+    // The cache serves what cannot be read past it: a disk of larger blocks, and what is left of a block where the
+    // system, which may read less than it is asked for, ended within one.
+    if (direct && (got < 0 ? errno == EINVAL : got % io::kDirectBlock != 0 && done + got < wanted))
       return read(transfer, {.descriptor = from.descriptor}, own, to);
     if (got < 0) io::throw_io("read", "the source", errno);
-    // Where a transfer past the cache ends within a block, the file does.
-    if (got == 0 || (direct && got % io::kDirectBlock != 0 && done + got < wanted))
-      throw Error(ErrorCode::corrupt, "the source ends at byte " + std::to_string(transfer.at - before + done + got) +
+    if (got == 0)
+      throw Error(ErrorCode::corrupt, "the source ends at byte " + std::to_string(transfer.at - before + done) +
                                           ", before its tensor does; it was made shorter while it was read");
     done += got;
   }

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "relayout/core/error.h"
 #include "relayout/core/format.h"
+#include "relayout/io/direct.h"
 #include "relayout/reorder/slabs.h"
 #include "tests/support/testing.h"
 
@@ -50,6 +52,31 @@ TEST(ReadPiece, EveryElementOfEveryBox) {
     EXPECT_THROW(read(behind, {.descriptor = ::fileno(file)}, {}, dense), Error);
     std::fclose(file);
   }
+}
+
+// A read past the cache may bring less than it was asked for, without the end of the file. A file that is shorter plays
+// the descriptor past the cache here, and ends within a block.
+TEST(ReadPiece, GoesOnWhereAReadPastTheCacheIsShort) {
+  const std::vector<std::byte> bytes = test::counting(3 * io::kDirectBlock);
+  std::FILE* whole = std::tmpfile();
+  std::FILE* shorter = std::tmpfile();
+  ASSERT_TRUE(whole != nullptr && shorter != nullptr);
+  std::fwrite(bytes.data(), 1, bytes.size(), whole);
+  std::fwrite(bytes.data(), 1, io::kDirectBlock + 700, shorter);
+  std::fflush(whole);
+  std::fflush(shorter);
+  const Transfer transfer{.at = 100, .dense = 5, .bytes = 2 * io::kDirectBlock};
+  std::vector<std::byte> own(kLaneBytes), dense(5 + 2 * io::kDirectBlock), expected(dense);
+  std::ranges::copy(std::span(bytes).subspan(100, 2 * io::kDirectBlock), expected.begin() + 5);
+  read(transfer, {.descriptor = ::fileno(whole), .direct = ::fileno(shorter)}, own, dense);
+  EXPECT_TRUE(dense == expected);
+  // Where the file itself ends there, the error says at which byte.
+  const ReadFrom cut{.descriptor = ::fileno(shorter), .direct = ::fileno(shorter)};
+  const Error error = test::error_of([&] { read(transfer, cut, own, dense); });
+  EXPECT_EQ(error.code(), ErrorCode::corrupt);
+  EXPECT_NE(error.message().find("ends at byte 4796"), std::string::npos) << error.message();
+  std::fclose(whole);
+  std::fclose(shorter);
 }
 
 TEST(ReadPiece, WhatHasNoDenseForm) {

@@ -1,8 +1,9 @@
 // run_tasks(): runs a plan of tasks between two files of this machine, under a bound of memory.
 //
-// Of what a task reads, one piece is in memory, which the disk was asked for while the piece before it was reordered;
-// of what it writes, the pages of its box, which is mapped. A plan of two passes goes through an intermediate file
-// beside the output.
+// Of what a task reads, two pieces are in memory: lanes (lanes.h) read one while the one before it is reordered. Where
+// there is no room for that, there is one. What a task writes is collected in dense memory and written by lanes past
+// the system's cache. The file is mapped instead where its disk or its layout does not allow that. A plan of two passes
+// goes through an intermediate file beside the output.
 //
 //     const SlabSource src{.desc = src_desc, .bytes = file.bytes(0), .mapped = file.mapped(0)};
 //     const SlabDestination dst{.desc = dst_desc, .bytes = writer.bytes(), .mapped = writer.mapped()};
