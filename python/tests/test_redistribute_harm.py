@@ -95,7 +95,7 @@ def test_an_intermediate_store_that_is_harmed(tmp_path):
 
     def progress(done, total):
         if done >= total // 2 and not harmed:
-            harmed.append(next((tmp_path / "out.zarr.relayout/intermediate/c").glob("*/*/*")))
+            harmed.append(next((tmp_path / "out.zarr.relayout").glob("intermediate-*/c/*/*/*")))
             harmed[0].unlink()
 
     refused(tmp_path / "in.zarr", tmp_path / "out.zarr", "chunk 'c/.*an intermediate store of this run: it was removed",
@@ -132,7 +132,7 @@ def test_a_file_of_hdf5_that_is_cut_or_written(tmp_path):
         with h5py.File(tmp_path / "in.h5", "r+") as file:
             file["t"][0, 0, 0] = 5
 
-    refused(f"{tmp_path}/in.h5::t", tmp_path / "out.zarr", "elements .*in.h5.*written after", progress=progress,
+    refused(f"{tmp_path}/in.h5::t", tmp_path / "out.zarr", "in.h5.*written after", progress=progress,
             max_memory="45kB")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._errors import FileError, InvalidArgumentError, UnsupportedError
 from ._boxes import Box, Dims, cut, grouped, slices
-from ._places import OneFile, Place, check_unchanged, missing, movable, naming, split_name
+from ._places import OneFile, Place, missing, movable, naming, split_name, version_of
 
 
 def package() -> Any:
@@ -71,7 +71,6 @@ class _Opened:
         return self.place.chunk_name(box, self.own_unit)
 
     def _check(self, box: Box) -> None:
-        check_unchanged(self.place, self._name(box), os.stat(self.place.file).st_mtime_ns)
         if not self.place.complete or self.unit is None:
             return
         for one in cut(box, self.unit):
@@ -96,14 +95,17 @@ class Hdf5Place(OneFile):
             # No cache of chunks: each is written by the call that is to blame where the disk takes no more.
             file = h5py.File(self.file, "r+", rdcc_nbytes=0) if writing else h5py.File(self.file, "r")
         try:
-            yield _Opened(self, file[self.dataset], writing)
+            with self.same():
+                yield _Opened(self, file[self.dataset], writing)
         finally:
             with naming(self, "the file", "close"):
                 file.close()
 
-    def create(self, resumed: bool) -> None:
+    def create(self, resumed: bool) -> bool:
+        os.makedirs(os.path.dirname(self.file), exist_ok=True)
         with naming(self, "the file", "write"), package().File(self.file, "w") as file:
             file.create_dataset(self.dataset, shape=self.shape, dtype=self.dtype, **(self.options or {}))
+        return False  # a file that was not closed may be no file
 
 
 def source(x: Any, since: int, complete: bool) -> Hdf5Place:
@@ -113,6 +115,7 @@ def source(x: Any, since: int, complete: bool) -> Hdf5Place:
     else:
         path, name = split_name(os.fspath(x))
     try:
+        version = version_of(path)
         with h5py.File(path, "r") as file:
             if not name:
                 found = [key for key, item in file.items() if isinstance(item, h5py.Dataset)]
@@ -131,7 +134,7 @@ def source(x: Any, since: int, complete: bool) -> Hdf5Place:
             kept = {key: getattr(data, key) for key in ("compression", "compression_opts", "shuffle", "fletcher32",
                                                         "fillvalue")}
             return Hdf5Place(f"{path}::{name}", tuple(data.shape), dtype, unit, unit, tuple(range(data.ndim)), since,
-                             complete, file=path, dataset=name, options=kept)
+                             complete, version=version, file=path, dataset=name, options=kept)
     except OSError as error:
         raise FileError(f"{path!r}: {error}", "src", path) from None
 

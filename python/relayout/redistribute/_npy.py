@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import _native
 from .._errors import FileError, InvalidArgumentError
-from ._boxes import Box, Dims, cut, slices, text
-from ._places import OneFile, Place, check_unchanged, movable, naming
+from ._boxes import Box, Dims, cut, slices
+from ._places import OneFile, Place, movable, naming, version_of
 
 
 def is_path(path: str) -> bool:
@@ -26,7 +26,6 @@ class _Opened:
         return cut(box, most)
 
     def read(self, box: Box) -> np.ndarray:
-        check_unchanged(self.place, "elements " + text(box), os.stat(self.place.file).st_mtime_ns)
         return self.array[slices(box)]
 
     def write(self, box: Box, values: np.ndarray) -> None:
@@ -51,20 +50,30 @@ class NpyPlace(OneFile):
             array = np.load(self.file, mmap_mode="r+" if writing else "r")
         if array.shape != self.shape or array.dtype != self.dtype:
             raise FileError(f"{self.file!r} has another shape or type than before", "src", self.file)
-        yield _Opened(self, array)
+        with self.same():  # what is read is mapped, and not in memory before it was copied
+            yield _Opened(self, array)
 
-    def create(self, resumed: bool) -> None:
-        if resumed and os.path.exists(self.file):
-            return
+    def _is_there(self) -> bool:
+        try:
+            array = np.load(self.file, mmap_mode="r")
+        except (OSError, ValueError):  # of a run that was ended while it made the file
+            return False
+        return bool(array.shape == self.shape and array.dtype == self.dtype)
+
+    def create(self, resumed: bool) -> bool:
+        kept = resumed and self._is_there()
         with naming(self, "the file", "make room for"):
-            made = np.lib.format.open_memmap(self.file, mode="w+", dtype=self.dtype, shape=self.shape)
-            del made
-            # All of it, so that a disk that is full says so here.
+            if not kept:
+                os.makedirs(os.path.dirname(self.file), exist_ok=True)
+                made = np.lib.format.open_memmap(self.file, mode="w+", dtype=self.dtype, shape=self.shape)
+                del made
+            # All of it, so that a disk that is full says so here: also of a file whose run ended for that reason.
             descriptor = os.open(self.file, os.O_RDWR)
             try:
                 os.posix_fallocate(descriptor, 0, max(1, os.path.getsize(self.file)))
             finally:
                 os.close(descriptor)
+        return kept
 
 
 def source(path: str, since: int) -> NpyPlace:
@@ -72,10 +81,12 @@ def source(path: str, since: int) -> NpyPlace:
         with open(path, "rb") as file:
             if file.read(6) != b"\x93NUMPY":
                 raise ValueError("it does not begin as a file of NumPy does")
+        version = version_of(path)
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise FileError(f"{path!r}: {error}", "src", path) from None
-    return NpyPlace(path, array.shape, array.dtype, None, None, tuple(range(array.ndim)), since, file=path,
+    return NpyPlace(path, array.shape, array.dtype, None, None, tuple(range(array.ndim)), since,
+                    version=version, file=path,
                     fortran=array.flags.f_contiguous and not array.flags.c_contiguous)
 
 

@@ -47,6 +47,8 @@ class Place:
     complete: bool = True
     #: An intermediate store of the run's own.
     between: bool = False
+    #: Of a source that is one file: which one was planned with, as version_of() says it.
+    version: Optional[Tuple[int, int, int]] = None
 
     def in_order(self, own: Any) -> Dims:
         """Numbers of the array's dims in the source's order."""
@@ -66,6 +68,11 @@ class Place:
     @property
     def remote(self) -> bool:
         return False
+
+    @property
+    def where(self) -> str:
+        """The same text for two places in one store, and with "/" between the parts of their paths."""
+        return os.path.realpath(self.name)
 
     def turned(self, array: np.ndarray) -> np.ndarray:
         """An array of the place as a view in the source's order."""
@@ -99,7 +106,7 @@ class Place:
     def described(self) -> Any:
         """What a run that goes on must find unchanged, as JSON."""
         return {"shape": self.shape, "dtype": self.dtype.str, "chunk": self.chunk, "unit": self.unit,
-                "axes": self.axes}
+                "axes": self.axes, **({"version": self.version} if self.version else {})}
 
     # ---- Each kind of store has these. ----
 
@@ -108,8 +115,10 @@ class Place:
         raise NotImplementedError
         yield
 
-    def create(self, resumed: bool) -> None:
-        """Makes what is there before the first task: nothing that a reader would take for the whole."""
+    def create(self, resumed: bool) -> bool:
+        """Makes what is there before the first task: nothing that a reader would take for the whole. Whether what an
+        earlier run wrote, if this one goes on with it, is there."""
+        return True
 
     def publish(self) -> None:
         """All is written: readers find it."""
@@ -119,7 +128,12 @@ class Place:
         if os.path.lexists(self.name):
             raise exists(self.name)
 
+    def empty(self) -> bool:
+        """Of a place that is free: whether remove() would take nothing that is not the run's."""
+        return True
+
     def remove(self) -> None:
+        """What a run wrote that is not gone on with."""
         raise NotImplementedError
 
 
@@ -128,9 +142,29 @@ class OneFile(Place):
     file: str
     final: str
 
+    @property
+    def where(self) -> str:
+        return os.path.realpath(self.final or self.file)
+
     def publish(self) -> None:
-        self.free()
-        os.rename(self.file, self.final)
+        """All of it is on the disk before it has its name, also where the power fails; and a file that appeared there
+        meanwhile stays."""
+        folder = os.path.dirname(os.path.abspath(self.final))
+        with naming(self, "the file", "publish"):
+            flush(self.file)
+            try:
+                os.link(self.file, self.final)
+            except FileExistsError:
+                if not os.path.samefile(self.file, self.final):  # else a run ended between these lines
+                    raise exists(self.final) from None
+            except OSError:  # a file system without links
+                self.free()
+                os.rename(self.file, self.final)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.file)
+            flush(folder)
+            with contextlib.suppress(OSError):  # where the file was: not if something else is in it
+                os.rmdir(os.path.dirname(self.file))
 
     def free(self) -> None:
         if os.path.lexists(self.final):
@@ -139,6 +173,37 @@ class OneFile(Place):
     def remove(self) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.file)
+
+    @contextlib.contextmanager
+    def same(self) -> Iterator[None]:
+        """Around a read of a source: CorruptError where the file is not the one that was planned with."""
+        self._check_version()
+        yield
+        self._check_version()
+
+    def _check_version(self) -> None:
+        with naming(self, "the file", "read"):
+            if self.version is None or version_of(self.file) == self.version:
+                return
+        raise CorruptError(f"read {self.name!r}: it was written after the redistribution began, or another file has "
+                           "its name, so that a part of what is made would be old and a part new: begin anew", "src",
+                           self.name)
+
+
+def version_of(path: str) -> Tuple[int, int, int]:
+    """Another one when a file is written or another file gets its name. Without the number of the device, which is
+    another one on each machine that reaches a file over a network, and may be after a start."""
+    status = os.stat(path)
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def flush(path: str) -> None:
+    """Returns when a file, or a folder's list of names, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def exists(name: str) -> Error:

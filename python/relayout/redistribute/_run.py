@@ -1,11 +1,13 @@
 """Plans a redistribution and runs it, with the executor that is given: here, on Dask or on cubed."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import hashlib
+import json
 import math
 import os
 import re
-import shutil
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -16,7 +18,7 @@ from .._errors import InvalidArgumentError, LimitError, StoppedError, Unsupporte
 from .._progress import shown
 from . import _as_they_are, _hdf5, _npy, _zarr
 from ._boxes import GROUP_BYTES, Box, Dims
-from ._journal import Journal
+from ._journal import Journal, boot
 from ._places import Place
 from ._tasks import Job, PassOf, run_task, verify_task
 
@@ -54,8 +56,10 @@ class Redistribution:
     plan: Optional[Any]
     source: Place
     destination: Place
+    #: Where the journal lies; None where there is none, so that every run begins anew.
     folder: Optional[str]
-    _scratch: Any
+    #: The folder or URL where an intermediate store has a folder of its own.
+    _scratch: str
     _options: Optional[Dict[str, Any]]
     _group: int = 0
     tasks: int = 0
@@ -80,7 +84,8 @@ class Redistribution:
         places, dims = [self.source, self.destination], len(self.source.shape)
         if len(self.plan.stores) == 3:
             chunk = tuple(self.plan.stores[2].chunk[:dims])
-            places.append(_zarr.intermediate(self._scratch, self._options, self.source.dims, self.source.dtype, chunk))
+            places.append(_zarr.intermediate(self._between(), self._options, self.source.dims, self.source.dtype,
+                                             chunk))
         return Job(tuple(places), tuple(PassOf(p.from_store, p.to_store, tuple(p.piece[:dims]))
                                         for p in self.plan.passes), self._group)
 
@@ -92,18 +97,33 @@ class Redistribution:
             offsets, extents = step.box(i)
             yield i, (tuple(offsets[:dims]), tuple(extents[:dims]))
 
+    def _described(self) -> Dict[str, Any]:
+        """What this run is, for the journal."""
+        parts: Any = "as they are" if self.plan is None else [
+            (p.from_store, p.to_store, p.step, p.piece) for p in self.plan.passes]
+        everything = [_absolute(self.source.name), self.source.described(), _absolute(self.destination.name),
+                      self.destination.described(), parts, _absolute(self._scratch)]
+        digest = hashlib.sha256(json.dumps(everything, sort_keys=True, default=str).encode()).hexdigest()
+        return {"destination": self.destination.where, "digest": digest}
+
+    def _between(self) -> str:
+        """The intermediate store of this run and of no other one, whatever else is in the folder."""
+        return f"{self._scratch.rstrip('/')}/intermediate-{self._described()['digest'][:32]}"
+
     # ---- Running ----
 
     def run(self, executor: Optional[Executor] = None, *, verify: bool = False, restart: bool = False,
             progress: Any = None, threads: int = 0) -> "Redistribution":
         begun = time.monotonic()
-        parts: Any = "as they are" if self.plan is None else [
-            (p.from_store, p.to_store, p.step, p.piece) for p in self.plan.passes]
-        described = [_absolute(self.source.name), self.source.described(), self.destination.described(), parts]
-        journal = Journal(self.folder, described, restart)
+        through = self.plan is not None and len(self.plan.stores) == 3
+        what = self._described()
+        if through:
+            what["intermediate"] = self._between()
+        if not self.destination.remote or (through and not _is_remote(self._scratch)):
+            what["boot"] = boot()
+        journal = Journal(self.folder, what, restart)
         try:
-            if not journal.resumed and not restart:
-                self.destination.free()
+            self._take_place(journal)
             self.source = dataclasses.replace(self.source, since=journal.since)
             with shown(progress) as tell:
                 if self.plan is None:
@@ -113,25 +133,32 @@ class Redistribution:
                         _as_they_are.verify(source, destination)
                     self.destination.publish()
                 else:
-                    self._run_passes(journal, executor or serial, verify, restart, tell, threads)
+                    self._run_passes(journal, executor or serial, verify, tell, threads)
+            journal.remove()
         finally:
             journal.close()
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
         self.seconds = time.monotonic() - begun
         return self
+
+    def _take_place(self, journal: Journal) -> None:
+        """FileError where something lies at the destination that no earlier run has left there."""
+        before = journal.dropped
+        if before is not None and before.get("alone"):
+            self.destination.remove()
+        if before is not None and before.get("intermediate"):
+            _zarr.clear(_zarr.store_path_of(before["intermediate"], self._options))
+        if not journal.resumed:
+            self.destination.free()
+            if self.folder is not None:
+                journal.begin(alone=self.destination.empty())
 
     def _zarr_sides(self) -> Any:
         return self.source, self.destination
 
-    def _run_passes(self, journal: Journal, executor: Executor, verify: bool, restart: bool, tell: Any,
-                    threads: int) -> None:
+    def _run_passes(self, journal: Journal, executor: Executor, verify: bool, tell: Any, threads: int) -> None:
         assert self.plan is not None
         job = dataclasses.replace(self.job(), threads=threads)
-        if restart:
-            self.destination.remove()
-        self.destination.create(journal.resumed)
-        if isinstance(self.destination, _hdf5.Hdf5Place):  # a file that was not closed may be no file
+        if not self.destination.create(journal.resumed):
             journal.forget(len(job.passes) - 1)
         self.tasks = self.plan.tasks
         self.done_before = sum(len(journal.done(number)) for number in range(len(job.passes)))
@@ -160,6 +187,9 @@ class Redistribution:
         self.destination.publish()
         if len(job.places) == 3:
             job.places[2].remove()
+            if not _is_remote(self._scratch):
+                with contextlib.suppress(OSError):  # where something else is in it
+                    os.rmdir(self._scratch)
 
 
 def _absolute(name: str) -> str:
@@ -245,6 +275,18 @@ def _is_remote(path: str) -> bool:
     return "://" in path and not path.startswith(("file://", "local://"))
 
 
+def _local(path: str) -> str:
+    """A URL of a file of this machine as its path."""
+    return path if _is_remote(path) else re.sub("^(file|local)://", "", path)
+
+
+def _check_apart(source: Place, destination: Place) -> None:
+    here, there = source.where, destination.where
+    if here == there or there.startswith(here + "/") or here.startswith(there + "/"):
+        raise InvalidArgumentError(f"dst is {destination.name!r}, which is the source {source.name!r}, lies in it or "
+                                   "contains it: give another path", "dst", destination.name)
+
+
 def _destination_of(src: Place, path: str, order: Dims, chunks: Optional[Dims], shards: Optional[Dims],
                     compression: Any, options: Optional[Dict[str, Any]], beside: str) -> Place:
     if _npy.is_path(path) or _hdf5.is_path(path):
@@ -260,21 +302,22 @@ def prepare(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, chunks
             shards: Optional[Sequence[int]] = None, compression: Any = "keep",
             max_memory: Union[int, float, str] = "256MB", missing: str = "error", rewrite: bool = False,
             scratch: Any = None, storage_options: Optional[Dict[str, Any]] = None,
-            chunk_seconds: Optional[float] = None) -> Redistribution:
+            chunk_seconds: Optional[float] = None, journal: Any = None) -> Redistribution:
     """Plans what redistribute() does, and writes nothing."""
     if missing not in ("error", "fill"):
         raise InvalidArgumentError(f"missing is 'error' or 'fill', not {missing!r}", "missing", str(missing))
     source = _source_of(src, missing == "error", storage_options)
     dims = len(source.shape)
-    path = os.fspath(dst)
+    path = _local(os.fspath(dst))
     file = path.partition("::")[0] if not _is_remote(path) else path
     folder = None if _is_remote(path) else file.rstrip("/") + ".relayout"
     destination = _destination_of(source, path, _order_of(order, dims), _extents("chunks", chunks, dims),
                                   _extents("shards", shards, dims), compression, storage_options, folder or "")
-    between = scratch if scratch is not None else (path + ".relayout" if folder is None else folder)
-    between = os.path.join(os.fspath(between), "intermediate") if not _is_remote(str(between)) else \
-        str(between).rstrip("/") + "/intermediate"
-    out = Redistribution(None, source, destination, folder, between, storage_options)
+    _check_apart(source, destination)
+    between = _local(os.fspath(scratch)) if scratch is not None else path.rstrip("/") + ".relayout" if folder is None \
+        else folder
+    kept = folder if journal is None else os.fspath(journal)
+    out = Redistribution(None, source, destination, kept, between, storage_options)
     if not rewrite and _as_they_are.possible(source, destination, compression):
         out.destination = _as_they_are.with_transposition(*out._zarr_sides())
         return out

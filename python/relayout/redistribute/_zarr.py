@@ -129,6 +129,14 @@ class ZarrPlace(Place):
     def remote(self) -> bool:
         return folder_of(self.array.store_path) is None
 
+    @property
+    def where(self) -> str:
+        at = self.array.store_path
+        folder, system = folder_of(at), getattr(at.store, "fs", None)
+        if folder is not None:
+            return os.path.realpath(folder)
+        return str(at) if system is None else f"{type(system).__name__}:{at.store.path}/{at.path}".rstrip("/")
+
     def described(self) -> Any:
         return {**super().described(), "metadata": _plain(self.array.metadata)}
 
@@ -155,12 +163,32 @@ class ZarrPlace(Place):
             raise exists(self.name)
         self._check_free_of_metadata()
 
-    def remove(self) -> None:
+    def empty(self) -> bool:
+        at = self.array.store_path
+
+        async def nothing() -> bool:
+            async for _ in at.store.list_dir(at.path):
+                return False
+            return True
+
+        return not self.remote or bool(sync(nothing()))
+
+    def create(self, resumed: bool) -> bool:
         folder = folder_of(self.array.store_path)
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            sync(self.array.store_path.store.delete_dir(self.array.store_path.path))
+        return folder is None or os.path.isdir(folder)
+
+    def remove(self) -> None:
+        if not self.between:
+            self._check_free_of_metadata()
+        clear(self.array.store_path)
+
+
+def clear(store_path: Any) -> None:
+    folder = folder_of(store_path)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        sync(store_path.store.delete_dir(store_path.path))
 
 
 def _plain(metadata: Any) -> Any:
