@@ -20,6 +20,11 @@ from ._placement import Placement
 
 __all__ = ["Placement", "bytes_travelling", "redistribute"]
 
+#: Of buffers that stay in the cache of a processor, as in relayout/redistribute/mpi.h.
+_BUFFERS = 8 << 20
+#: What one message may have: counts of MPI have 31 bits.
+_LARGEST = (1 << 31) - 1
+
 
 def bytes_travelling(src: Placement, dst: Placement, item_bytes: int, relabel: bool = False) -> int:
     """How many bytes go from one rank to another one. No way to move the array sends fewer: it is what ranks need and
@@ -37,9 +42,10 @@ def redistribute(local: Any, src: Placement, dst: Placement, *, comm: Any = None
 
     local: an array of shape src.local_dims(rank), of any strides; elements of 1, 2, 4 or 8 bytes. out: the array to
     write, of shape dst.local_dims(rank) (with relabel: of the place that this rank gets); a new row-major NumPy array
-    if none is given. max_memory: the most bytes of buffers at a time; None packs all and calls Alltoallv once, a bound
-    goes from partner to partner. relabel: the ranks of the destination are numbered anew, so that the fewest bytes
-    travel; then the result is a pair, with the place of `dst` that this rank has now.
+    if none is given. max_memory: the most bytes of buffers at a time, which go from partner to partner; None is 8 MiB
+    where any rank has more than that to send or to receive, and else packs all and calls Alltoallv once. relabel:
+    the ranks of the destination are numbered anew, so that the fewest bytes travel; then the result is a pair, with the
+    place of `dst` that this rank has now.
     Errors: InvalidArgumentError (another number of ranks or shape), UnsupportedError (elements of other sizes).
     """
     import numpy
@@ -56,11 +62,15 @@ def redistribute(local: Any, src: Placement, dst: Placement, *, comm: Any = None
         raise InvalidArgumentError(f"local has elements of {local.dtype}, out of {out.dtype}", "out", str(out.dtype))
     item = out.dtype.itemsize
     plan.keep(local, out)
+    if max_memory is not None and max_memory < 2 * item:
+        raise InvalidArgumentError(f"max_memory is {max_memory}; two elements take {2 * item}", "max_memory")
+    if max_memory is None:
+        own = max(sum(buffer.elements for buffer in side) for side in (plan.sent(), plan.received()))
+        if comm.allreduce(own * item, MPI.MAX) > _BUFFERS:  # all ranks must go the same way
+            max_memory = _BUFFERS
     if max_memory is None:
         _all_at_once(plan, comm, size, local, out, item)
     else:
-        if max_memory < 2 * item:
-            raise InvalidArgumentError(f"max_memory is {max_memory}; two elements take {2 * item}", "max_memory")
         _by_rounds(plan, comm, rank, size, local, out, item, max_memory)
     return (out, plan.place) if relabel else out
 
@@ -72,9 +82,6 @@ def _all_at_once(plan: _native.RankPlan, comm: Any, size: int, local: Any, out: 
         sent[buffer.rank] = buffer.elements * item
     for buffer in plan.received():
         received[buffer.rank] = buffer.elements * item
-    if max(sum(sent), sum(received)) >= 1 << 31:  # counts of MPI have 31 bits
-        raise InvalidArgumentError("a rank sends or receives 2 GiB or more; give max_memory, which goes by rounds",
-                                   "max_memory")
     packed, arrived = numpy.empty(sum(sent), numpy.uint8), numpy.empty(sum(received), numpy.uint8)
     at = 0
     for buffer in plan.sent():
@@ -90,17 +97,23 @@ def _all_at_once(plan: _native.RankPlan, comm: Any, size: int, local: Any, out: 
 def _by_rounds(plan: _native.RankPlan, comm: Any, rank: int, size: int, local: Any, out: Any, item: int,
                max_memory: int) -> None:
     import numpy
-    most = max(1, max_memory // (2 * item))  # one buffer to send and one to receive
-    packed, arrived = numpy.empty(most * item, numpy.uint8), numpy.empty(most * item, numpy.uint8)
+    most = max(1, min(max_memory // 2, _LARGEST) // item)  # one buffer to send and one to receive
+    packed = arrived = numpy.empty(0, numpy.uint8)
     for step in range(1, size):
         to, source = (rank + step) % size, (rank - step) % size
         there, here = plan.sent_to(to, most), plan.received_from(source, most)
+        largest = [item * max((buffer.elements for buffer in side), default=0) for side in (there, here)]
+        if largest[0] > packed.size:
+            packed = numpy.empty(largest[0], numpy.uint8)
+        if largest[1] > arrived.size:
+            arrived = numpy.empty(largest[1], numpy.uint8)
         for at in range(max(len(there), len(here))):
             requests = []
+            if at < len(there):
+                plan.pack(there[at], local, packed)  # which may fail, and then nothing is under way
             if at < len(here):
                 requests.append(comm.Irecv(arrived[:here[at].elements * item], source, at))
             if at < len(there):
-                plan.pack(there[at], local, packed)
                 requests.append(comm.Isend(packed[:there[at].elements * item], to, at))
             for request in requests:
                 request.Wait()

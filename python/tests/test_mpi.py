@@ -32,6 +32,12 @@ def test_random_pairs_of_placements(ranks):
     assert done.returncode == 0 and "all equal" in done.stdout, done.stdout[-4000:]
 
 
+@needs_mpi
+def test_rounds():
+    done = mpiexec(4, str(Path(__file__).parent / "mpi_rounds.py"))
+    assert done.returncode == 0 and "all equal" in done.stdout, done.stdout[-4000:]
+
+
 def test_partition_specs():
     p = Placement.mesh((8, 6, 5), {"x": 2, "y": 3}, ["x", "y"])
     assert (p.places, p.copies, p.local_dims(0)) == (6, 1, (4, 2, 5))
