@@ -64,12 +64,12 @@ def redistribute(src: Any, dst: Any, *, spec: Any, order: Optional[Sequence[int]
                  compression: Any = "keep", max_memory: Optional[Union[int, float, str]] = None, verify: bool = False,
                  restart: bool = False, missing: str = "error", rewrite: bool = False, scratch: Any = None,
                  storage_options: Optional[Dict[str, Any]] = None, chunk_seconds: Optional[float] = None,
-                 progress: Any = None) -> Redistribution:
+                 progress: Any = None, journal: Any = None) -> Redistribution:
     """As relayout.redistribute.redistribute(), by the executor of `spec`, a cubed.Spec. max_memory: bytes of one task,
     by default half of what the spec allows and does not reserve."""
     if max_memory is None:
         max_memory = max(1, spec.allowed_mem - (spec.reserved_mem or 0)) // 2
     made = prepare(src, dst, order=order, chunks=chunks, shards=shards, compression=compression,
                    max_memory=max_memory, missing=missing, rewrite=rewrite, scratch=scratch,
-                   storage_options=storage_options, chunk_seconds=chunk_seconds)
+                   storage_options=storage_options, chunk_seconds=chunk_seconds, journal=journal)
     return made.run(executor_of(spec, made), verify=verify, restart=restart, progress=progress, threads=1)

@@ -93,7 +93,7 @@ def redistribute(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, c
                  max_memory: Optional[Union[int, float, str]] = None, client: Any = None, verify: bool = False,
                  restart: bool = False, missing: str = "error", rewrite: bool = False, scratch: Any = None,
                  storage_options: Optional[Dict[str, Any]] = None, chunk_seconds: Optional[float] = None,
-                 progress: Any = None) -> Redistribution:
+                 progress: Any = None, journal: Any = None) -> Redistribution:
     """As relayout.redistribute.redistribute(), on the workers of `client` or of the current client.
 
     Every worker must reach both stores and have relayout installed. max_memory: bytes of one task, by default a quarter
@@ -106,7 +106,7 @@ def redistribute(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, c
         max_memory = "256MB" if bound is None else bound * _SHARE
     made = prepare(src, dst, order=order, chunks=chunks, shards=shards, compression=compression,
                    max_memory=max_memory, missing=missing, rewrite=rewrite, scratch=scratch,
-                   storage_options=storage_options, chunk_seconds=chunk_seconds)
+                   storage_options=storage_options, chunk_seconds=chunk_seconds, journal=journal)
     return made.run(executor_of(client, made), verify=verify, restart=restart, progress=progress, threads=1)
 
 

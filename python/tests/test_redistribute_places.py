@@ -83,6 +83,68 @@ def test_at_a_url(tmp_path):
     np.testing.assert_array_equal(opened("memory://places/group")[...], x.transpose(2, 1, 0))
 
 
+def test_a_journal_for_a_url(tmp_path, monkeypatch):
+    """Goes on, also after another start of the system: what the store has is there. The journal knows its output."""
+    pytest.importorskip("fsspec")
+    x, journal = counted(), tmp_path / "journal"
+    starts = iter(range(9))
+    monkeypatch.setattr(_run, "boot", lambda: str(next(starts)))
+    stored("memory://journals/in.zarr", x, (1, 40, 50))
+    ended("memory://journals/in.zarr", "memory://journals/out.zarr", 0.8, journal=journal)
+    with pytest.raises(relayout.InvalidArgumentError, match="a run that makes .*out.zarr"):
+        redistribute("memory://journals/in.zarr", "memory://journals/other.zarr", journal=journal, restart=True, **HOW)
+    done = redistribute("memory://journals/in.zarr", "memory://journals/out.zarr", journal=journal, **HOW)
+    assert len(done.plan.passes) == 2 and done.done_before > len(done.plan.passes[0])
+    np.testing.assert_array_equal(opened("memory://journals/out.zarr")[...], x.transpose(2, 1, 0))
+    assert os.listdir(tmp_path) == []
+
+    def again(done, total):
+        redistribute("memory://journals/in.zarr", "memory://journals/two.zarr", journal=journal, **HOW)
+
+    with pytest.raises(relayout.FileError, match="another process"):
+        redistribute("memory://journals/in.zarr", "memory://journals/two.zarr", journal=journal, progress=again, **HOW)
+
+
+def test_restart_at_a_url(tmp_path):
+    """What lay there before the run began stays."""
+    pytest.importorskip("fsspec")
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    x = counted()
+    stored("memory://anew/in.zarr", x, (1, 40, 50))
+    stored("memory://anew/full/other.zarr", x, (1, 40, 50))
+    for out, what in (("full", ["c", "other.zarr", "zarr.json"]), ("bare", ["c", "zarr.json"])):
+        how = dict(scratch=tmp_path / "scratch", journal=tmp_path / "journal")
+        ended("memory://anew/in.zarr", "memory://anew/" + out, 0.9, **how)
+        fs.pipe(f"/anew/{out}/c/left", b"of the run that is dropped")
+        done = redistribute("memory://anew/in.zarr", "memory://anew/" + out, restart=True, **HOW, **how)
+        assert done.done_before == 0 and fs.exists(f"/anew/{out}/c/left") == (out == "full")
+        assert sorted(os.path.basename(path) for path in fs.ls("/anew/" + out, detail=False)) == what
+        np.testing.assert_array_equal(opened("memory://anew/" + out)[...], x.transpose(2, 1, 0))
+    np.testing.assert_array_equal(opened("memory://anew/full/other.zarr")[...], x)
+
+
+def test_a_url_without_a_journal(tmp_path):
+    pytest.importorskip("fsspec")
+    x = counted()
+    stored("memory://bare/in.zarr", x, (1, 40, 50))
+    with pytest.raises(relayout.StoppedError, match="begins anew, as there is no journal"):
+        redistribute("memory://bare/in.zarr", "memory://bare/out.zarr", progress=ended_at(0.8), **HOW)
+    assert redistribute("memory://bare/in.zarr", "memory://bare/out.zarr", **HOW).done_before == 0
+    np.testing.assert_array_equal(opened("memory://bare/out.zarr")[...], x.transpose(2, 1, 0))
+
+
+@pytest.mark.parametrize("out", ["out.npy", "out.h5", "out.zarr"])
+def test_a_journal_elsewhere(tmp_path, out):
+    if out == "out.h5":
+        pytest.importorskip("h5py")
+    stored(tmp_path / "in.zarr", counted(), (1, 40, 50))
+    how = dict(chunks=None if out == "out.npy" else (30, 4, 5), journal=tmp_path / "kept/journal", order=None)
+    ended(tmp_path / "in.zarr", tmp_path / out, 0.6, **how)
+    assert (tmp_path / "kept/journal/journal").exists()
+    assert redistribute(tmp_path / "in.zarr", tmp_path / out, **{**HOW, **how}).done_before >= (out != "out.h5")
+    assert sorted(os.listdir(tmp_path)) == sorted(["in.zarr", "kept", out]) and os.listdir(tmp_path / "kept") == []
+
+
 def test_restart_drops_what_the_run_did(tmp_path):
     x = counted()
     stored(tmp_path / "in.zarr", x, (1, 40, 50))

@@ -23,7 +23,7 @@ def redistribute(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, c
                  max_memory: Union[int, float, str] = "256MB", workers: int = 1, verify: bool = False,
                  restart: bool = False, missing: str = "error", rewrite: bool = False, scratch: Any = None,
                  storage_options: Optional[Dict[str, Any]] = None, chunk_seconds: Optional[float] = None,
-                 progress: Any = None) -> Redistribution:
+                 progress: Any = None, journal: Any = None) -> Redistribution:
     """Writes an array in other chunks, and in another order of axes, on this machine.
 
     src: an array of zarr or its path or URL, a dataset of h5py or "file.h5::name", or the path of an .npy file. dst:
@@ -36,13 +36,16 @@ def redistribute(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, c
     missing: "fill" lets chunks that are not there be the fill value. rewrite: elements are moved even where metadata
     could say the order. chunk_seconds: what a chunk costs to read or write beside its bytes; a plan depends on it.
 
-    No reader finds the output before all of it is written. A run that ended early goes on when the same call is made
-    again; restart=True drops what it did. verify: both sides of every task are read once more and compared.
-    progress: as for relayout.checkpoint.convert(). Errors name the chunk.
+    journal: a folder of this machine's for the journal; beside the output by default, and of an output at a URL none.
+
+    No reader finds the output before all of it is written. A run that ended early and has a journal goes on when the
+    same call is made again; restart=True drops what it did. verify: both sides of every task are read once more and
+    compared. progress: as for relayout.checkpoint.convert(). Errors name the chunk.
     """
     made = prepare(src, dst, order=order, chunks=chunks, shards=shards, compression=compression,
                    max_memory=bytes_of(max_memory) // max(1, workers), missing=missing, rewrite=rewrite,
-                   scratch=scratch, storage_options=storage_options, chunk_seconds=chunk_seconds)
+                   scratch=scratch, storage_options=storage_options, chunk_seconds=chunk_seconds,
+                   journal=journal)
     if workers > 1 and isinstance(getattr(made.destination, "final", None), str) and hasattr(made.destination,
                                                                                              "dataset"):
         workers = 1  # HDF5 is written by one thread

@@ -11,6 +11,7 @@ from typing import Any, List, Optional, Sequence
 
 from .._errors import Error
 from . import Redistribution, bytes_of, in_threads, prepare, serial
+from ._run import is_remote
 
 
 def _numbers(text: str) -> List[int]:
@@ -33,6 +34,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     out.add_argument("--workers", type=int, default=1, help="tasks at a time")
     out.add_argument("--dask", metavar="ADDRESS", help="runs on the cluster whose scheduler has this address")
     out.add_argument("--scratch", help="a folder or URL for an intermediate store; beside OUT by default")
+    out.add_argument("--journal", help="a folder for the journal; beside OUT by default, and of a URL none")
     out.add_argument("--missing", choices=("error", "fill"), default="error",
                      help="what a chunk is that is not there (error)")
     out.add_argument("--rewrite", action="store_true", help="moves elements even where metadata could say the order")
@@ -64,6 +66,10 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = "") -> int:
     except SystemExit as ended:  # argparse has printed why
         return int(ended.code or 0)
     name = program or "relayout.redistribute"
+    if is_remote(said.output) and not said.journal:
+        left = "no journal was kept: the same command begins anew"
+    else:
+        left = "the same command goes on"
     try:
         if said.dask is None:
             return _run(said, None)
@@ -78,7 +84,7 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = "") -> int:
             print(f"{name}: {error}", file=sys.stderr)
         return _EXIT.get(error.code, 2)
     except KeyboardInterrupt:
-        print(f"{name}: ended; the same command goes on", file=sys.stderr)
+        print(f"{name}: ended; {left}", file=sys.stderr)
         return 130
 
 
@@ -86,7 +92,7 @@ def _run(said: argparse.Namespace, client: Any) -> int:
     workers = max(1, said.workers if client is None else 1)
     made = prepare(said.input, said.output, order=said.order, chunks=said.chunks, shards=said.shards,
                    max_memory=bytes_of(said.max_memory) // workers, missing=said.missing, rewrite=said.rewrite,
-                   scratch=said.scratch)
+                   scratch=said.scratch, journal=said.journal)
     if not said.json:
         print(made.explain(), flush=True)
     if not said.dry_run:

@@ -119,7 +119,7 @@ class Redistribution:
         what = self._described()
         if through:
             what["intermediate"] = self._between()
-        if not self.destination.remote or (through and not _is_remote(self._scratch)):
+        if not self.destination.remote or (through and not is_remote(self._scratch)):
             what["boot"] = boot()
         journal = Journal(self.folder, what, restart)
         try:
@@ -172,7 +172,8 @@ class Redistribution:
             if number is not None:
                 journal.add(number, task)
             if tell is not None and tell(moved, total) is False:
-                raise StoppedError("progress ended the redistribution; the same call goes on with it")
+                raise StoppedError("progress ended the redistribution; the same call " + (
+                    "goes on with it" if self.folder is not None else "begins anew, as there is no journal"))
 
         for number in range(len(job.passes)):
             left = []
@@ -187,13 +188,13 @@ class Redistribution:
         self.destination.publish()
         if len(job.places) == 3:
             job.places[2].remove()
-            if not _is_remote(self._scratch):
+            if not is_remote(self._scratch):
                 with contextlib.suppress(OSError):  # where something else is in it
                     os.rmdir(self._scratch)
 
 
 def _absolute(name: str) -> str:
-    return name if _is_remote(name) else os.path.abspath(name)
+    return name if is_remote(name) else os.path.abspath(name)
 
 
 def explained(plan: Any) -> str:
@@ -271,13 +272,13 @@ def _source_of(src: Any, complete: bool, options: Optional[Dict[str, Any]]) -> P
     return _zarr.source(path, 0, complete, options)
 
 
-def _is_remote(path: str) -> bool:
+def is_remote(path: str) -> bool:
     return "://" in path and not path.startswith(("file://", "local://"))
 
 
 def _local(path: str) -> str:
     """A URL of a file of this machine as its path."""
-    return path if _is_remote(path) else re.sub("^(file|local)://", "", path)
+    return path if is_remote(path) else re.sub("^(file|local)://", "", path)
 
 
 def _check_apart(source: Place, destination: Place) -> None:
@@ -309,8 +310,8 @@ def prepare(src: Any, dst: Any, *, order: Optional[Sequence[int]] = None, chunks
     source = _source_of(src, missing == "error", storage_options)
     dims = len(source.shape)
     path = _local(os.fspath(dst))
-    file = path.partition("::")[0] if not _is_remote(path) else path
-    folder = None if _is_remote(path) else file.rstrip("/") + ".relayout"
+    file = path.partition("::")[0] if not is_remote(path) else path
+    folder = None if is_remote(path) else file.rstrip("/") + ".relayout"
     destination = _destination_of(source, path, _order_of(order, dims), _extents("chunks", chunks, dims),
                                   _extents("shards", shards, dims), compression, storage_options, folder or "")
     _check_apart(source, destination)
