@@ -162,7 +162,8 @@ class OneFile(Place):
                 os.rename(self.file, self.final)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.file)
-            flush(folder)
+            with contextlib.suppress(OSError):  # of a file system that has no such thing; the file has its name
+                flush(folder)
             with contextlib.suppress(OSError):  # where the file was: not if something else is in it
                 os.rmdir(os.path.dirname(self.file))
 
