@@ -214,6 +214,11 @@ std::map<Verdict, Report::Total> Report::totals() const {
 }
 
 Report explain(const Trace& trace, const ExplainOptions& options) {
+  if (const auto events = std::ssize(trace.events); trace.in_order && options.runs > events)
+    throw Error(ErrorCode::invalid_argument,
+                "explain: " + std::to_string(options.runs) + " runs of " + std::to_string(events) +
+                    " operations: a run has at least one",
+                "runs", std::to_string(options.runs), std::to_string(events) + " at most");
   const Runs runs = find_runs(trace, options.runs);
   const Links links = find_links(trace, runs);
   const Surroundings all{trace, runs, links, trains(trace)};

@@ -60,15 +60,19 @@ struct Period {
   std::optional<std::size_t> first;  // where a run with more events begins, in front of the repetitions
 };
 
-/// The shortest period by which all of the trace is runs; else the shortest that is at least half of it.
+/// The shortest period that the whole trace repeats; else the shortest by which all of it is runs, of which the first
+/// has reorders of its own; else the shortest that is at least half of it.
 std::optional<Period> find_period(const Trace& trace, const std::vector<int>& all) {
-  std::optional<Period> loose;
   const std::vector<std::size_t> equal = equal_at_end(all);
+  for (std::size_t length = 1; length * 2 <= all.size(); ++length) {
+    if (all.size() % length == 0 && equal[length] == all.size() - length)
+      return Period{length, all.size() / length, {}};
+  }
+  std::optional<Period> loose;
   for (std::size_t length = 1; length < all.size(); ++length) {
     const std::size_t repeated = 1 + equal[length] / length;
     if (repeated == 1 && length * 2 > all.size()) break;
     const std::size_t covered = repeated * length;
-    if (covered == all.size()) return Period{length, repeated, {}};
     if (repeated == 1 && all.size() > kLongTrace) continue;
     const auto first = first_run(trace, all, length, all.size() - covered);
     if (first && *first == 0) return Period{length, repeated, first};

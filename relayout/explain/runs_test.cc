@@ -34,6 +34,7 @@ TEST(Runs, AreWhatRepeats) {
   EXPECT_EQ(runs_of("abcabd"), 1);
   EXPECT_EQ(runs_of("a"), 1);
   EXPECT_EQ(runs_of("xababyxababy"), 2);
+  EXPECT_EQ(runs_of("AbCAbC"), 2);
 }
 
 TEST(Runs, TheFirstMayHaveReordersOfItsOwn) {
@@ -46,6 +47,19 @@ TEST(Runs, AreWhatTheCallerSays) {
   const Runs runs = find_runs(lettered("abcd"), 2);
   EXPECT_EQ(runs.count, 2);
   EXPECT_EQ(runs.run_of, (std::vector<int64_t>{0, 0, 1, 1}));
+}
+
+TEST(Runs, HaveTheirReordersWhereAllIsRepeated) {
+  EXPECT_EQ(find_runs(lettered("AbCAbC"), 0).run_of, (std::vector<int64_t>{0, 0, 0, 1, 1, 1}));
+}
+
+TEST(Runs, AreNoMoreThanOperations) {
+  try {
+    explain(lettered("abc"), {.runs = 4});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("4 runs of 3 operations"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Runs, TakeNoQuadraticTimeWhereNothingRepeats) {

@@ -73,12 +73,29 @@ explaining::Trace trace_of(const ExplainOptions& options) {
   });
 }
 
+/// No output takes the place of what is explained, whatever --force says.
+void keep_source(const ExplainOptions& options) {
+  for (const auto& [flag, path] : {std::pair{"--fix", options.fix}, {"--html", options.html}}) {
+    std::error_code ignored;
+    if (path && std::filesystem::equivalent(options.source, *path, ignored))
+      usage_error(std::string(flag) + " \"" + escaped(*path) + "\": that is the source; write another file", flag,
+                  escaped(*path));
+  }
+}
+
 /// The report of a log or a profile, or of a model, with what --fix did.
 ExplainedModel explained_source(const ExplainOptions& options) {
+  keep_source(options);
   const explaining::MachineTimes machine = options.elsewhere ? explaining::MachineTimes{} : explaining::this_machine();
-  if (options.source.ends_with(".onnx")) return explain_model(options.source, options.fix, options.force, machine);
+  if (options.source.ends_with(".onnx")) {
+    if (options.runs > 0 || options.profile || options.model)
+      usage_error("--runs, --profile and --model go with a log or a profile, not with a model", "SOURCE",
+                  escaped(options.source));
+    return explain_model(options.source, options.fix, options.force, machine);
+  }
   if (options.fix) usage_error("--fix goes with a model, MODEL.onnx, not with a log or a profile", "--fix");
-  return {explaining::explain(trace_of(options), {.machine = machine, .runs = options.runs})};
+  const explaining::Trace trace = trace_of(options);
+  return {from_data([&] { return explaining::explain(trace, {.machine = machine, .runs = options.runs}); })};
 }
 
 void write_page(const std::string& path, const std::string& html, bool force) {

@@ -118,6 +118,18 @@ std::vector<MeshAxis> axes_of(Reader& text, const std::vector<int64_t>& extents,
   return out;
 }
 
+/// Refuses steps by which two coordinates of the mesh would be one rank, or some rank none.
+void check_steps(Reader& text, std::vector<MeshAxis> mesh) {
+  std::erase_if(mesh, [](const MeshAxis& axis) { return axis.extent == 1; });
+  std::ranges::sort(mesh, {}, &MeshAxis::step);
+  int64_t ranks = 1;
+  for (const MeshAxis& axis : mesh) {
+    if (axis.step != ranks)
+      text.fail("by these steps two coordinates of the mesh are one rank, or a rank has no coordinate");
+    if (__builtin_mul_overflow(ranks, axis.extent, &ranks)) text.fail("the mesh has more ranks than fit 64 bits");
+  }
+}
+
 /// Reads a mesh behind its word; whether its steps were said.
 bool read_device_mesh(Reader& text, bool device_mesh, std::vector<MeshAxis>& mesh) {
   bool stepped = false;
@@ -125,6 +137,7 @@ bool read_device_mesh(Reader& text, bool device_mesh, std::vector<MeshAxis>& mes
     const std::vector<int64_t> steps = text.numbers("step of a dim of the mesh", 1);
     if (steps.size() != mesh.size()) text.fail("the mesh has another number of steps than of dims");
     for (std::size_t k = 0; k < steps.size(); ++k) mesh[k].step = steps[k];
+    check_steps(text, mesh);
     stepped = true;
   };
   if (!device_mesh) {
