@@ -100,3 +100,13 @@ def test_what_travels_at_least():
     assert bytes_travelling(everywhere, rows, 1) == 0
     assert bytes_travelling(rows, everywhere, 1) == 4 * 96 - 96
     assert np.prod(everywhere.local_dims(3)) == 96
+
+
+def test_a_rank_that_there_is_none_of():
+    rows = Placement.mesh((12, 8), {"x": 2}, ["x", None])
+    plan = relayout._native.RankPlan(rows._native, rows._native, 0, False)
+    for rank in (-1, 2, 10**6):
+        with pytest.raises(relayout.InvalidArgumentError, match=f"rank {rank} of 2"):
+            plan.sent_to(rank, 5)
+        with pytest.raises(relayout.InvalidArgumentError, match=f"rank {rank} of 2"):
+            plan.received_from(rank, 5)

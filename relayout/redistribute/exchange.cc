@@ -241,6 +241,12 @@ int64_t Exchange::common(int64_t from, int64_t to) const {
 }
 
 Message Exchange::message(int64_t from, int64_t to) const {
+  for (const int64_t place : {from, to}) {
+    if (place < 0 || place >= src_.places())
+      throw Error(ErrorCode::invalid_argument,
+                  "redistribute: place " + std::to_string(place) + " of " + std::to_string(src_.places()), "place",
+                  std::to_string(place), std::to_string(src_.places()));
+  }
   Message out{from, to, {}};
   Dims coordinates;
   std::vector<std::vector<Segment>> lists;

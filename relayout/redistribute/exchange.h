@@ -59,8 +59,12 @@ class Exchange {
   /// What a place sends, by receivers, and receives, by senders; with itself, where it keeps something. Where the
   /// source has copies, a receiver takes its own one if it has one, and of the others that with its number modulo
   /// theirs.
+  /// Cost: that of message(), for each place.
   std::vector<Message> sent_by(int64_t place) const;
   std::vector<Message> received_by(int64_t place) const;
+  /// What one place sends to another one; without parts where that is nothing. Error{invalid_argument}: a place that
+  /// there is none of. Cost: some steps for each segment of each dim, and for each part.
+  Message message(int64_t from, int64_t to) const;
   /// Elements that travel from one place to another one, of all; and what would travel at least with these numbers of
   /// places, which is the same: every element that a place needs and lacks.
   int64_t elements_travelling() const;
@@ -77,7 +81,6 @@ class Exchange {
   const Placement& dst() const { return dst_; }
 
  private:
-  Message message(int64_t from, int64_t to) const;
   int64_t common(int64_t from, int64_t to) const;
   int64_t sender(int64_t first, int64_t to) const;
 

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,8 @@ class MpiRedistribution {
 
   /// Moves the array; called by all ranks, as often as there are arrays. `local`, `from`: what this rank has in the
   /// placement `src`; `out`, `to`: where its part in `dst` goes; of any strides, their elements of one size. Errors:
-  /// those of RankPlan::pack(), io (what MPI says where its errors return).
+  /// those of RankPlan::pack(), io (what MPI says where its errors return). A rank that throws sends no more, and the
+  /// others wait for it, as in any program of MPI.
   void run(const TensorDesc& local, const void* from, const TensorDesc& out, void* to) const {
     const auto* const src = static_cast<const std::byte*>(from);
     auto* const dst = static_cast<std::byte*>(to);
@@ -66,16 +68,13 @@ class MpiRedistribution {
     plan_.keep(local, src, out, dst, run_options());
     int64_t bytes = options_.max_memory;
     if (bytes == 0 && most_of_a_rank() * item > kMpiBuffers) bytes = kMpiBuffers;
-    // Elements are MPI's unit, so that its counts reach as far as they can.
-    MPI_Datatype element = MPI_DATATYPE_NULL;
-    check(MPI_Type_contiguous(static_cast<int>(item), MPI_BYTE, &element), "MPI_Type_contiguous");
-    check(MPI_Type_commit(&element), "MPI_Type_commit");
+    const Element element(item);
     if (bytes == 0) {
-      all_at_once(local, src, out, dst, item, element);
+      all_at_once(local, src, out, dst, item, element.type);
     } else {
-      by_rounds(local, src, out, dst, item, element, std::max<int64_t>(1, bytes / (2 * item)));
+      constexpr int64_t kMostCount = std::numeric_limits<int>::max();  // of one message of MPI
+      by_rounds(local, src, out, dst, item, element.type, std::clamp<int64_t>(bytes / (2 * item), 1, kMostCount));
     }
-    check(MPI_Type_free(&element), "MPI_Type_free");
   }
 
  private:
@@ -100,6 +99,20 @@ class MpiRedistribution {
   }
 
   cpu::RunOptions run_options() const { return {.threads = options_.threads}; }
+
+  /// Elements are MPI's unit, so that its counts reach as far as they can.
+  struct Element {
+    explicit Element(int64_t item) {
+      MpiRedistribution::check(MPI_Type_contiguous(static_cast<int>(item), MPI_BYTE, &type), "MPI_Type_contiguous");
+      const int committed = MPI_Type_commit(&type);
+      if (committed != MPI_SUCCESS) MPI_Type_free(&type);
+      MpiRedistribution::check(committed, "MPI_Type_commit");
+    }
+    Element(const Element&) = delete;
+    Element& operator=(const Element&) = delete;
+    ~Element() { MPI_Type_free(&type); }
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+  };
 
   static int64_t sum(const std::vector<Buffer>& buffers) {
     int64_t out = 0;
@@ -157,21 +170,17 @@ class MpiRedistribution {
       const int64_t target = (rank + step) % ranks, source = (rank - step + ranks) % ranks;
       const std::vector<Buffer> there = plan_.sent_to(target, most), here = plan_.received_from(source, most);
       for (std::size_t k = 0; k < std::max(there.size(), here.size()); ++k) {
-        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-        if (k < here.size()) {
-          arrived.resize(std::max(arrived.size(), static_cast<std::size_t>(here[k].elements * item)));
-          check(MPI_Irecv(arrived.data(), static_cast<int>(here[k].elements), element, static_cast<int>(source), 0,
-                          comm_, &requests[0]),
-                "MPI_Irecv");
-        }
-        if (k < there.size()) {
-          packed.resize(std::max(packed.size(), static_cast<std::size_t>(there[k].elements * item)));
-          plan_.pack(there[k], local, from, packed.data(), run_options());
-          check(MPI_Isend(packed.data(), static_cast<int>(there[k].elements), element, static_cast<int>(target), 0,
-                          comm_, &requests[1]),
-                "MPI_Isend");
-        }
-        check(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+        const int64_t sent = k < there.size() ? there[k].elements : 0;
+        const int64_t received = k < here.size() ? here[k].elements : 0;
+        packed.resize(std::max(packed.size(), static_cast<std::size_t>(sent * item)));
+        arrived.resize(std::max(arrived.size(), static_cast<std::size_t>(received * item)));
+        // What throws does so before MPI has anything of this step.
+        if (sent > 0) plan_.pack(there[k], local, from, packed.data(), run_options());
+        check(MPI_Sendrecv(packed.data(), static_cast<int>(sent), element,
+                           sent > 0 ? static_cast<int>(target) : MPI_PROC_NULL, 0, arrived.data(),
+                           static_cast<int>(received), element, received > 0 ? static_cast<int>(source) : MPI_PROC_NULL,
+                           0, comm_, MPI_STATUS_IGNORE),
+              "MPI_Sendrecv");
         if (k < here.size()) plan_.unpack(here[k], arrived.data(), out, to, run_options());
       }
     }

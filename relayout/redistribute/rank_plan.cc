@@ -39,29 +39,29 @@ void move_bits(const Layout& src, const std::byte* from, const Layout& dst, std:
 }
 
 /// As many parts together as a buffer holds.
-std::vector<Buffer> buffers_of(const std::vector<Message>& messages, int64_t place, bool sent, int64_t rank,
-                               int64_t most) {
+std::vector<Buffer> buffers_of(const Message& message, int64_t rank, int64_t most) {
   std::vector<Buffer> out;
-  for (const Message& message : messages) {
-    if ((sent ? message.to : message.from) != place) continue;
-    for (Part& part : message.parts_of(most)) {
-      const int64_t elements = part.elements();
-      if (out.empty() || out.back().elements + elements > most) out.push_back({rank, {}, 0});
-      out.back().parts.push_back(std::move(part));
-      out.back().elements += elements;
-    }
+  for (Part& part : message.parts_of(most)) {
+    const int64_t elements = part.elements();
+    if (out.empty() || out.back().elements + elements > most) out.push_back({rank, {}, 0});
+    out.back().parts.push_back(std::move(part));
+    out.back().elements += elements;
   }
   return out;
+}
+
+void check_rank(int64_t rank, int64_t ranks) {
+  if (rank >= 0 && rank < ranks) return;
+  throw Error(ErrorCode::invalid_argument,
+              "redistribute: rank " + std::to_string(rank) + " of " + std::to_string(ranks), "rank",
+              std::to_string(rank), std::to_string(ranks));
 }
 
 }  // namespace
 
 RankPlan::RankPlan(const Placement& src, const Placement& dst, int64_t rank, bool relabel)
     : exchange_(src, dst), rank_(rank) {
-  if (rank < 0 || rank >= src.places())
-    throw Error(ErrorCode::invalid_argument,
-                "redistribute: rank " + std::to_string(rank) + " of " + std::to_string(src.places()), "rank",
-                std::to_string(rank), std::to_string(src.places()));
+  check_rank(rank, src.places());
   rank_of_.resize(static_cast<std::size_t>(src.places()));
   std::iota(rank_of_.begin(), rank_of_.end(), 0);
   if (relabel) rank_of_ = exchange_.relabelled();
@@ -94,11 +94,13 @@ std::vector<Buffer> RankPlan::received() const {
 }
 
 std::vector<Buffer> RankPlan::sent_to(int64_t rank, int64_t most) const {
-  return buffers_of(exchange_.sent_by(rank_), place_of_[static_cast<std::size_t>(rank)], true, rank, most);
+  check_rank(rank, ranks());
+  return buffers_of(exchange_.message(rank_, place_of_[static_cast<std::size_t>(rank)]), rank, most);
 }
 
 std::vector<Buffer> RankPlan::received_from(int64_t rank, int64_t most) const {
-  return buffers_of(exchange_.received_by(place_), rank, false, rank, most);
+  check_rank(rank, ranks());
+  return buffers_of(exchange_.message(rank, place_), rank, most);
 }
 
 void RankPlan::pack(const Buffer& b, const TensorDesc& local, const std::byte* from, std::byte* buffer,
@@ -129,11 +131,8 @@ void RankPlan::keep(const TensorDesc& local, const std::byte* from, const Tensor
                 "out");
   check("local", local, src_dims(), rank_);
   check("out", out, dst_dims(), place_);
-  for (const Message& message : exchange_.sent_by(rank_)) {
-    if (message.to != place_) continue;
-    for (const Part& part : message.parts)
-      move_bits(part.src_view(local.layout), from, part.dst_view(out.layout), to, dtype, options);
-  }
+  for (const Part& part : exchange_.message(rank_, place_).parts)
+    move_bits(part.src_view(local.layout), from, part.dst_view(out.layout), to, dtype, options);
 }
 
 }  // namespace relayout::redistribute

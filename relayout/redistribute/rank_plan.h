@@ -27,8 +27,8 @@ struct Buffer {
 class RankPlan {
  public:
   /// Place p of `src` is rank p. `relabel`: the places of `dst` are dealt anew, so that the fewest elements travel.
-  /// Errors: those of Exchange; invalid_argument (a rank that there is none of). Cost: places squared; with `relabel`,
-  /// places cubed.
+  /// Errors: those of Exchange; invalid_argument (a rank that there is none of). Cost: that of segments_of() for each
+  /// dim, and some steps for each place; with `relabel`, places cubed.
   RankPlan(const Placement& src, const Placement& dst, int64_t rank, bool relabel = false);
 
   int64_t ranks() const { return exchange_.src().places(); }
@@ -39,15 +39,19 @@ class RankPlan {
   Dims src_dims() const { return exchange_.src().local_dims(rank_); }
   Dims dst_dims() const { return exchange_.dst().local_dims(place_); }
 
-  /// One buffer a partner, by ascending ranks; only of those with which something is exchanged.
+  /// One buffer a partner, by ascending ranks; only of those with which something is exchanged. Cost: that of
+  /// Exchange::message() for each rank.
   std::vector<Buffer> sent() const;
   std::vector<Buffer> received() const;
-  /// What goes to a partner, or comes from it, in buffers of at most `most` elements. Both sides make the same ones.
+  /// What goes to a partner, or comes from it, in buffers of at most `most` elements, which is 1 or more. Both sides
+  /// make the same ones. Error{invalid_argument}: a rank that there is none of. Cost: that of Exchange::message(), and
+  /// some steps for each buffer.
   std::vector<Buffer> sent_to(int64_t rank, int64_t most) const;
   std::vector<Buffer> received_from(int64_t rank, int64_t most) const;
 
   /// `local`: the layout of src_dims(), `out` that of dst_dims(), of any strides; `buffer` has the elements of `b`.
-  /// Errors: invalid_argument (other dims, or two types), unsupported (elements of other sizes).
+  /// Errors, here and in keep(): invalid_argument (other dims, or two types), unsupported (elements of other sizes),
+  /// needs_copy (a part cuts the layout's blocks).
   void pack(const Buffer& b, const TensorDesc& local, const std::byte* from, std::byte* buffer,
             const cpu::RunOptions& options = {}) const;
   void unpack(const Buffer& b, const std::byte* buffer, const TensorDesc& out, std::byte* to,

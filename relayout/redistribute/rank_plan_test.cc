@@ -120,6 +120,11 @@ TEST(RankPlan, SaysWhatDoesNotFit) {
   const Placement p = Placement::of({8, 2}, 2, {{4, {{2, 1}}}, {2, {}}});
   EXPECT_THROW(RankPlan(p, p, 2), Error);
   const RankPlan plan(p, p, 1);
+  for (const int64_t rank : {int64_t{-1}, int64_t{2}, int64_t{1'000'000}}) {
+    EXPECT_EQ(test::code_of([&] { (void)plan.sent_to(rank, 5); }), ErrorCode::invalid_argument);
+    EXPECT_EQ(test::code_of([&] { (void)plan.received_from(rank, 5); }), ErrorCode::invalid_argument);
+    EXPECT_EQ(test::code_of([&] { (void)Exchange(p, p).message(rank, 0); }), ErrorCode::invalid_argument);
+  }
   std::vector<double> memory(8);
   auto* const bytes = reinterpret_cast<std::byte*>(memory.data());
   EXPECT_THROW(plan.pack({}, {Layout::contiguous({8, 2}), DType::f64}, bytes, bytes), Error);
