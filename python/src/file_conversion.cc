@@ -15,6 +15,7 @@
 #include "relayout/cpu/slab_reorder.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/numpy_bytes.h"
+#include "relayout/io/file_version.h"
 #include "relayout/redistribute/files/run_tasks.h"
 
 namespace nb = nanobind;
@@ -142,6 +143,7 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
   const std::string from = path_of(src_path), to = path_of(dst_path);
   FileLimits limits;
   if (max_memory) limits.decoded_bytes = std::min(limits.decoded_bytes, std::max<int64_t>(1, *max_memory));
+  const io::FileVersion version(from);
   const TensorFile file =
       watched(nb::handle(), [&](const GoOn& go_on) { return TensorFile::open(from, limits, tensor, go_on); });
   const auto tensors = file.tensors();
@@ -185,11 +187,13 @@ void convert_file(nb::handle src_path, nb::handle dst_path, nb::handle src, nb::
                                          .file_offset = writer.file_offset()};
   const auto go_on = [&](int64_t done, int64_t total) { return watch.go_on(done, total); };
   const cpu::RunOptions run{.threads = threads};
-  if (max_memory
-          ? redistribute::run_tasks(tasks_for(source, destination, *max_memory), source, destination, plan.attributes(),
-                                    run, to, go_on)
-          : cpu::reorder_slabs(cpu::slab_grid(source, destination), source, destination, plan.attributes(), run, go_on))
+  if (max_memory ? redistribute::run_tasks(tasks_for(source, destination, *max_memory), source, destination,
+                                           plan.attributes(), run, to, go_on)
+                 : cpu::reorder_slabs(cpu::slab_grid(source, destination), source, destination, plan.attributes(), run,
+                                      go_on)) {
+    version.check("convert");
     commit(writer, watch);
+  }
   watch.finish();
 }
 

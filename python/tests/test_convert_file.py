@@ -107,6 +107,21 @@ def test_what_ends_it_leaves_nothing(source, tmp_path):
 
 
 @pytest.mark.parametrize("max_memory", [None, 1 << 17])
+def test_a_source_that_is_written_meanwhile(source, tmp_path, max_memory):
+    before = sorted(os.listdir(tmp_path))
+
+    def write(done, total):
+        with open(source, "r+b") as file:
+            file.seek(-4, os.SEEK_END)
+            file.write(b"new!")
+        os.utime(source, ns=(1, 1))  # another time of writing than before, whatever the clock's steps
+
+    with pytest.raises(relayout.CorruptError, match="was written while it was read"):
+        relayout.convert_file(source, tmp_path / "y.npy", "nchw", "nhwc", max_memory=max_memory, progress=write)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("max_memory", [None, 1 << 17])
 def test_orders_of_gates_that_are_no_layout(tmp_path, max_memory):
     onnx = np.random.default_rng(2).standard_normal((1, 2, 3, 4, 5), dtype=np.float32)
     ours = relayout.permute_gates(onnx, "iofc", "ifco", dim=3)
