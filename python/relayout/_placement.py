@@ -53,7 +53,7 @@ class Placement:
         None."""
         entries = ",".join("None" if entry is None or entry == () else _quoted(entry) if isinstance(entry, str)
                            else "(" + ",".join(map(_quoted, entry)) + ")" for entry in spec)
-        axes = ",".join(f"{_quoted(name)}={int(extent)}" for name, extent in mesh.items())
+        axes = ",".join(f"{_quoted(name)}={int(extent)}" for name, extent in dict(mesh).items())
         return cls.parse(f"jax:P({entries}) mesh({axes})", dims)
 
     @classmethod
@@ -123,7 +123,7 @@ class Placement:
     def difference(self, other: "Placement") -> Optional[PlacementDifference]:
         """Where another placement of the same dims first has an element at other places or another index there; None
         where nowhere."""
-        found = _native.placement_difference(self._native, other._native)
+        found = _native.placement_difference(self._native, _native_of(other))
         if found is None:
             return None
         index, places, local, other_local = found
@@ -131,7 +131,7 @@ class Placement:
 
     def overlap(self, place: int, other: "Placement", other_place: int) -> Tuple[int, Optional[Tuple[int, ...]]]:
         """How many elements a place has in common with a place of another placement, and the first of them."""
-        elements, index = _native.placement_overlap(self._native, place, other._native, other_place)
+        elements, index = _native.placement_overlap(self._native, place, _native_of(other), other_place)
         return elements, tuple(index) if elements else None
 
     def __eq__(self, other: object) -> bool:
@@ -143,6 +143,12 @@ class Placement:
     def __repr__(self) -> str:
         said = self.text() if self._text is None else self._text.text
         return f"<relayout.Placement of {' x '.join(map(str, self.dims))}: {said}>"
+
+
+def _native_of(other: Any) -> _native.Placement:
+    if not isinstance(other, Placement):
+        raise TypeError("other")
+    return other._native
 
 
 def _product(numbers: Any) -> int:

@@ -65,10 +65,26 @@ std::string axes_of(const std::string& tag, const char* flag) {
   return tag;
 }
 
+/// The axes of --order, each of the input's once. Failure (usage) for others.
+Dims order_argument(const std::string& text) {
+  const Dims order = dims_argument(text, "--order");
+  std::vector<int64_t> sorted(order.begin(), order.end());
+  std::ranges::sort(sorted);
+  bool each_once = !sorted.empty();
+  for (std::size_t axis = 0; axis < sorted.size(); ++axis)
+    each_once = each_once && sorted[axis] == static_cast<int64_t>(axis);
+  if (!each_once)
+    usage_error(
+        fmt::format("--order \"{}\": it has each of the input's axes once, from 0 on, such as 2,0,1", escaped(text)),
+        "--order", escaped(text));
+  return order;
+}
+
 /// --from and --to as an order of the input's axes: "2,0,1".
 std::optional<std::string> order_of(const RedistributeOptions& o) {
   if (!o.to) {
     if (o.from) usage_error("--from says the axes of the input, and --to those of the output: give it too", "--to");
+    if (o.order) (void)order_argument(*o.order);
     return o.order;
   }
   const std::string to = axes_of(*o.to, "--to");
@@ -119,14 +135,13 @@ int convert_files(const RedistributeOptions& o, bool json) {
     from.reset();
   }
   if (said) {
-    const Dims order = dims_argument(*said, "--order");
+    const Dims order = order_argument(*said);
     const std::string letters = from ? axes_of(*from, "--from") : first_letters(static_cast<std::size_t>(order.size()));
     std::string tag;
     for (const int64_t axis : order) {
-      if (axis >= static_cast<int64_t>(letters.size()) || order.size() != static_cast<int>(letters.size()) ||
-          tag.find(letters[static_cast<std::size_t>(axis)]) != std::string::npos)
-        usage_error(fmt::format("--order {}: it has each of the input's axes once, from 0 on", escaped(*said)),
-                    "--order", escaped(*said));
+      if (static_cast<std::size_t>(order.size()) != letters.size())
+        usage_error(fmt::format("--order {}: --from {} has another number of axes", escaped(*said), letters), "--order",
+                    escaped(*said));
       tag += letters[static_cast<std::size_t>(axis)];
     }
     from = letters;
@@ -155,7 +170,11 @@ int run_redistribute(const RedistributeOptions& o, bool json) {
   for (const auto& [flag, given] : {std::pair("--dims", o.dims.has_value()), std::pair("--dtype", o.dtype.has_value()),
                                     std::pair("--force", o.force)}) {
     if (given)
-      usage_error(fmt::format("{} is for files; an array in chunks says it itself, and none is replaced", flag), flag);
+      usage_error(
+          fmt::format("{} goes with files alone: an array in chunks knows its dims and its type, and an output that "
+                      "exists is never replaced",
+                      flag),
+          flag);
   }
   Words words{o.input, o.output};
   add_words(words, "--order", order_of(o));
