@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -13,8 +13,10 @@
 namespace relayout::redistribute {
 namespace {
 
-/// The most runs of a dim that are looked at one by one.
-constexpr int64_t kMostRuns = 1 << 20;
+/// Up to so many segments are made in both ways, and the fewer taken.
+constexpr int64_t kFewSegments = 1 << 14;
+/// More would take hundreds of megabytes.
+constexpr int64_t kMostSegments = 1 << 22;
 
 int64_t indices(const Segment& segment) { return segment.length * segment.count; }
 
@@ -45,8 +47,6 @@ struct Dim {
         from_round(from.block * from.count()),
         to_round(to.block * to.count()) {}
 
-  int64_t least_block() const { return std::min(from.block, to.block); }
-
   /// The indices from `begin` on that lie in one block of either side, up to `end`.
   Segment run(int64_t begin, int64_t end) const {
     Segment out{.start = begin};
@@ -58,39 +58,78 @@ struct Dim {
     return out;
   }
 
-  /// The runs of one period, each with how often it repeats; and those of a period that the dim ends in.
-  std::vector<Segment> periodic() const {
+  /// The least common multiple of both rounds, or the extent where that is less.
+  int64_t period() const {
     const std::optional<int64_t> common = checked_mul(from_round / std::gcd(from_round, to_round), to_round);
-    const int64_t period = std::min(common.value_or(extent), extent);
-    std::vector<Segment> out;
-    for (int64_t begin = 0; begin < period;) {
-      Segment segment = run(begin, period);
+    return std::min(common.value_or(extent), extent);
+  }
+
+  /// Adds the runs of one period from `first` on, each with how often it repeats, and those that `end` cuts.
+  void add_periodic(int64_t first, int64_t end, int64_t period, std::vector<Segment>* out) const {
+    const int64_t once = std::min(period, end - first);
+    for (int64_t begin = first; begin < first + once;) {
+      Segment segment = run(begin, first + once);
       segment.step = period;
-      segment.count = (extent - begin - segment.length) / period + 1;
-      segment.src_step = period / from_round * from.block;
-      segment.dst_step = period / to_round * to.block;
+      segment.count = (end - begin - segment.length) / period + 1;
+      if (segment.count > 1) {
+        const Segment second = run(begin + period, end);
+        segment.src_step = second.src_start - segment.src_start;
+        segment.dst_step = second.dst_start - segment.dst_start;
+      }
       const int64_t rest = begin + segment.count * period;
-      if (rest < extent) {
-        Segment cut = run(rest, extent);
+      if (rest < end) {
+        Segment cut = run(rest, end);
         cut.length = std::min(cut.length, segment.length);
-        out.push_back(cut);
+        out->push_back(cut);
       }
       begin += segment.length;
-      out.push_back(segment);
+      out->push_back(segment);
     }
+  }
+
+  /// The side of the smaller blocks, and the larger block.
+  const DimPlaces& small() const { return from.block <= to.block ? from : to; }
+  int64_t large_block() const { return std::max(from.block, to.block); }
+
+  /// About how many segments periodic() and nested() are.
+  double periodic_segments() const {
+    return static_cast<double>(period()) / static_cast<double>(from.block) +
+           static_cast<double>(period()) / static_cast<double>(to.block);
+  }
+  double nested_segments() const {
+    const double blocks = std::ceil(static_cast<double>(extent) / static_cast<double>(large_block()));
+    const double runs = static_cast<double>(std::min(large_block(), extent)) / static_cast<double>(small().block);
+    return blocks * (2 + std::min(static_cast<double>(small().count()), runs));
+  }
+
+  std::vector<Segment> periodic() const {
+    std::vector<Segment> out;
+    add_periodic(0, extent, period(), &out);
     return out;
   }
 
-  /// All runs, of which those with the same places and length that follow each other at equal steps are one.
-  std::vector<Segment> progressions() const {
-    std::map<std::array<int64_t, 3>, std::vector<Segment>> groups;
+  /// In each of the larger blocks the runs of the small ones, which repeat there by their own round. Those that do not
+  /// repeat, and follow each other at equal steps with the same places and length, are one.
+  std::vector<Segment> nested() const {
+    std::vector<Segment> out, single;
+    const int64_t large = large_block(), block = small().block;
     for (int64_t begin = 0; begin < extent;) {
-      const Segment next = run(begin, extent);
-      begin += next.length;
+      const int64_t end = begin + std::min(large - begin % large, extent - begin);
+      if (begin % block != 0) {
+        single.push_back(run(begin, end));
+        begin += single.back().length;
+      }
+      std::vector<Segment> inside;
+      add_periodic(begin, end, block * small().count(), &inside);
+      for (const Segment& segment : inside) (segment.count > 1 ? out : single).push_back(segment);
+      begin = end;
+    }
+    std::ranges::sort(single, {}, &Segment::start);
+    std::map<std::array<int64_t, 3>, std::vector<Segment>> groups;
+    for (const Segment& next : single) {
       auto& group = groups[{next.src_coordinate, next.dst_coordinate, next.length}];
       if (group.empty() || !continues(group.back(), next)) group.push_back(next);
     }
-    std::vector<Segment> out;
     for (auto& [key, group] : groups) out.insert(out.end(), group.begin(), group.end());
     return out;
   }
@@ -130,11 +169,17 @@ Layout windows(const Layout& layout, int d, int64_t start, const Segment& segmen
 
 std::vector<Segment> segments_of(const Placement& src, const Placement& dst, int d) {
   const Dim dim(src, dst, d);
-  std::vector<Segment> periodic = dim.periodic();
-  // Where one side has few large blocks, the small ones of the other repeat within them.
-  if (dim.extent / dim.least_block() > kMostRuns) return periodic;
-  std::vector<Segment> steady = dim.progressions();
-  return steady.size() < periodic.size() ? steady : periodic;
+  const double periodic = dim.periodic_segments(), nested = dim.nested_segments(), least = std::min(periodic, nested);
+  if (least > kMostSegments)
+    throw Error(ErrorCode::limit,
+                "redistribute: dim " + std::to_string(d) + " of " + std::to_string(dim.extent) + ", in blocks of " +
+                    std::to_string(dim.from.block) + " over " + std::to_string(dim.from.count()) + " places and of " +
+                    std::to_string(dim.to.block) + " over " + std::to_string(dim.to.count()) +
+                    ", falls into more segments than " + std::to_string(kMostSegments),
+                "dims[" + std::to_string(d) + "]", std::to_string(dim.extent), std::to_string(kMostSegments));
+  if (std::max(periodic, nested) > kFewSegments) return periodic <= nested ? dim.periodic() : dim.nested();
+  std::vector<Segment> repeated = dim.periodic(), inside = dim.nested();
+  return inside.size() < repeated.size() ? inside : repeated;
 }
 
 int64_t Part::elements() const {
@@ -305,56 +350,6 @@ std::vector<int64_t> Exchange::relabelled() const {
     for (int64_t from = 0; from < src_.places(); ++from) gain[static_cast<std::size_t>(to)].push_back(common(from, to));
   }
   return best_assignment(gain);
-}
-
-// The Hungarian method by shortest augmenting paths (Jonker and Volgenant): rows are added one by one, and the path of
-// least reduced cost to a free column changes the matching. Costs are negative gains.
-std::vector<int64_t> best_assignment(const std::vector<std::vector<int64_t>>& gain) {
-  const std::size_t n = gain.size();
-  std::vector<int64_t> row_price(n + 1, 0), column_price(n + 1, 0);
-  std::vector<std::size_t> row_of(n + 1, 0);  // of each column; 0: free. Column 0 holds the row that is being added.
-  for (std::size_t row = 1; row <= n; ++row) {
-    constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
-    std::vector<int64_t> distance(n + 1, kFar);
-    std::vector<std::size_t> before(n + 1, 0);
-    std::vector<bool> done(n + 1, false);
-    std::size_t column = 0;
-    row_of[0] = row;
-    do {
-      done[column] = true;
-      const std::size_t from = row_of[column];
-      int64_t least = kFar;
-      std::size_t next = 0;
-      for (std::size_t c = 1; c <= n; ++c) {
-        if (done[c]) continue;
-        const int64_t reduced = -gain[from - 1][c - 1] - row_price[from] - column_price[c];
-        if (reduced < distance[c]) {
-          distance[c] = reduced;
-          before[c] = column;
-        }
-        if (distance[c] < least) {
-          least = distance[c];
-          next = c;
-        }
-      }
-      for (std::size_t c = 0; c <= n; ++c) {
-        if (done[c]) {
-          row_price[row_of[c]] += least;
-          column_price[c] -= least;
-        } else if (distance[c] != kFar) {
-          distance[c] -= least;
-        }
-      }
-      column = next;
-    } while (row_of[column] != 0);
-    while (column != 0) {
-      row_of[column] = row_of[before[column]];
-      column = before[column];
-    }
-  }
-  std::vector<int64_t> out(n, 0);
-  for (std::size_t c = 1; c <= n; ++c) out[row_of[c] - 1] = static_cast<int64_t>(c) - 1;
-  return out;
 }
 
 }  // namespace relayout::redistribute

@@ -1,9 +1,11 @@
 // Exchange: what each place sends to each other one so that a tensor goes from one placement to another.
 //
 // Two placements of a dim cut it into *segments*: indices that have one place on either side, and lie in its memory at
-// equal steps. They repeat with the least common multiple of both rounds, so there are few of them, whatever the dim's
-// extent. A *part* is one segment of each dim: a view of the sender's memory and one of the receiver's, both of them
-// layouts, moved by one reorder. A message has all parts of a pair of places, behind each other in row-major order.
+// equal steps. They repeat with the least common multiple of both rounds and, where one side has large blocks, within
+// each of these with the round of the other side. So there are mostly few of them, whatever the dim's extent; blocks of
+// 999 and of 1000 indices meet anew in each block. A *part* is one segment of each dim: a view of the sender's memory
+// and one of the receiver's, both of them layouts, moved by one reorder. A message has all parts of a pair of places,
+// behind each other in row-major order.
 //
 //     const Exchange exchange(from, to);
 //     for (const Message& m : exchange.sent_by(rank))
@@ -27,7 +29,9 @@ struct Segment {
   int64_t dst_start = 0, dst_step = 0;
 };
 
-/// All segments of dim d. Cost: a step for each border between blocks of either side within one period.
+/// All segments of dim d. Error{limit}: more than 2^22 of them. Cost: some steps for each segment, of which there are
+/// at most about as many as borders between blocks of either side within one period, and as larger blocks times places
+/// of the side with smaller ones.
 std::vector<Segment> segments_of(const Placement& src, const Placement& dst, int d);
 
 /// One segment of each dim.

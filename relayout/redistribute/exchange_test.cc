@@ -99,6 +99,51 @@ TEST(Exchange, TwoThousandRandomPairsArrive) {
   }
 }
 
+// Every index is in one segment, at the places and the local indices that the placements say.
+TEST(Exchange, SegmentsHaveEachIndexOnce) {
+  Drawn draw(54);
+  for (int trial = 0; trial < 3000; ++trial) {
+    const Dims dims{draw.from_to(1, 400)};
+    const auto drawn = [&] {
+      const int64_t places = draw.from_to(1, 5), block = draw.from_to(1, draw.from_to(1, 90));
+      return Placement::of(dims, places, {{block, {{places, 1}}, draw.from_to(0, places - 1)}});
+    };
+    const Placement src = drawn(), dst = drawn();
+    std::vector<int> seen(static_cast<std::size_t>(dims[0]), 0);
+    for (const Segment& s : segments_of(src, dst, 0)) {
+      for (int64_t k = 0; k < s.count * s.length; ++k) {
+        const int64_t turn = k / s.length, inside = k % s.length, index = s.start + turn * s.step + inside;
+        ++seen.at(static_cast<std::size_t>(index));
+        ASSERT_EQ(src.place({index}), s.src_coordinate);
+        ASSERT_EQ(dst.place({index}), s.dst_coordinate);
+        ASSERT_EQ(src.local_index({index})[0], s.src_start + turn * s.src_step + inside);
+        ASSERT_EQ(dst.local_index({index})[0], s.dst_start + turn * s.dst_step + inside);
+      }
+    }
+    ASSERT_EQ(std::ranges::count(seen, 1), dims[0]);
+  }
+}
+
+// A period of blocks of 1 and of a million is the whole dim, and there are few segments all the same.
+TEST(Exchange, SmallBlocksRepeatWithinLargeOnes) {
+  const Dims dims{4'000'000};
+  const Placement cyclic = Placement::of(dims, 4, {{1, {{4, 1}}}}),
+                  whole = Placement::of(dims, 4, {{1'000'000, {{4, 1}}}});
+  EXPECT_EQ(std::ssize(segments_of(cyclic, whole, 0)), 16);
+  EXPECT_EQ(std::ssize(segments_of(whole, cyclic, 0)), 16);
+  const Dims huge{1'000'000'000'000};
+  const Placement fives = Placement::of(huge, 4, {{5, {{4, 1}}}}),
+                  parts = Placement::of(huge, 3, {{333'333'333'334, {{3, 1}}}});
+  EXPECT_LT(std::ssize(segments_of(fives, parts, 0)), 30);
+  const Placement odd = Placement::of(huge, 4, {{999, {{4, 1}}}}), even = Placement::of(huge, 4, {{1000, {{4, 1}}}});
+  EXPECT_LT(std::ssize(segments_of(odd, even, 0)), 20'000);
+  const Placement primes = Placement::of(huge, 4, {{999'983, {{4, 1}}}});
+  EXPECT_EQ(test::code_of([&] {
+              (void)segments_of(primes, Placement::of(huge, 5, {{9973, {{5, 1}}}}), 0);
+            }),
+            ErrorCode::limit);
+}
+
 TEST(Exchange, BestAssignmentIsTheBestOfAllPermutations) {
   Drawn draw(52);
   for (int trial = 0; trial < 300; ++trial) {

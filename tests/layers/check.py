@@ -67,6 +67,7 @@ INSIDERS = {
                "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
                "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/interop/files/file_io.h",
                "relayout/reorder/refine/nest.h", "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
+    "python/src/file_conversion.cc": {"relayout/io/file_version.h"},  # as the command's `convert`
     "bench/reorder.cc": {"relayout/cpu/kernels/list.h"},  # the kernels are timed one by one
     # Tests include the oracles that they compare with, and the contents of plans.
     "tests/": {"relayout/graph/ir/ops.h", "relayout/reorder/cast.h", "relayout/reorder/in_place/data.h",
