@@ -61,12 +61,12 @@ class PassCheck {
     return out;
   }
 
-  /// A task holds all that it writes, and of what it reads a piece.
+  /// A task holds all that it writes, and of what it reads as many pieces as are in memory at a time.
   bool task_fits(std::size_t t) {
     Dims piece = pass_.piece;
     for (int d = 0; d < piece.size(); ++d) piece[d] = std::min(piece[d], tasks_[t].dims[d]);
     const double need = bytes_of(tasks_[t].dims, plan_.stores[static_cast<std::size_t>(pass_.to)].dtype()) +
-                        bytes_of(piece, plan_.stores[static_cast<std::size_t>(pass_.from)].dtype());
+                        pass_.pieces * bytes_of(piece, plan_.stores[static_cast<std::size_t>(pass_.from)].dtype());
     if (need <= plan_.max_memory) return true;
     return wrong(named(t) + " holds " + std::to_string(need) + " bytes; " + std::to_string(plan_.max_memory) +
                  " are allowed");

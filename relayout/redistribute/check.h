@@ -1,5 +1,8 @@
 // Proves that the tasks of a plan are complete: every element of every store that is written is written once, from a
-// store that holds it, within the bound of memory.
+// store that holds it, and that the elements which a task holds at a time fit the bound of memory.
+//
+// Memory beside these elements is the planner's word alone (Pass::memory): blocks of the disk that are read with them,
+// chunks that are decoded or encoded, what the reorder itself needs.
 //
 // It shares no code with the planner. Tasks come as a list, so that what a scheduler was really given can be checked.
 #pragma once

@@ -151,6 +151,20 @@ TEST(TaskPlan, TaskOverTheBoundIsFound) {
   EXPECT_FALSE(plan_errors(plan, tasks_of(plan)).empty());
 }
 
+TEST(TaskPlan, AllPiecesInMemoryCount) {
+  const Store from = Store::file({Layout::contiguous({512, 512}), DType::f32});
+  const Store to = Store::file({Layout::strided({512, 512}, {1, 512}), DType::f32});
+  TaskPlan plan = make_task_plan(from, to, {.max_memory = 300'000, .pieces = 2, .intermediate = false});
+  EXPECT_EQ(plan_errors(plan, tasks_of(plan)), std::vector<std::string>{});
+  const Pass& pass = plan.passes.at(0);
+  const auto bytes = [](const Dims& dims) { return 4.0 * static_cast<double>(*checked_product(dims)); };
+  ASSERT_EQ(pass.pieces, 2);
+  plan.max_memory = bytes(pass.step) + 2 * bytes(pass.piece);
+  EXPECT_EQ(plan_errors(plan, tasks_of(plan)), std::vector<std::string>{});
+  plan.max_memory -= bytes(pass.piece) / 2;
+  EXPECT_FALSE(plan_errors(plan, tasks_of(plan)).empty());
+}
+
 TEST(TaskPlan, CopiesMoveTheLeastBytesInLongRanges) {
   const Store file = Store::file({Layout::contiguous({1000, 1000, 10}), DType::f32});
   const TaskPlan plan = make_task_plan(file, file, {.max_memory = 1 << 20});
