@@ -84,8 +84,8 @@ struct ExplainOptions {
   MachineTimes machine{};
   int64_t runs = 0;  // how often the program ran its model; 0 where that is to be found out
 };
-/// Error{invalid_argument} where `runs` are more than the trace has events. Cost: in proportion to the number of events,
-/// and the machine's answers.
+/// Error{invalid_argument} where `runs` are more than the trace has events. Cost: in proportion to the number of
+/// events, and the machine's answers.
 Report explain(const Trace& trace, const ExplainOptions& options = {});
 
 /// A table of at most 100 columns with every reorder (`all`) or the ten that matter, then who, why and what to do of
