@@ -8,6 +8,7 @@
 #include <random>
 
 #include "relayout/core/error.h"
+#include "relayout/core/format.h"
 #include "tests/support/testing.h"
 
 namespace relayout::redistribute {
@@ -132,6 +133,17 @@ TEST(RankPlan, SaysWhatDoesNotFit) {
   EXPECT_THROW(
       plan.keep({Layout::contiguous({4, 2}), DType::f64}, bytes, {Layout::contiguous({4, 2}), DType::f32}, bytes),
       Error);
+}
+
+// Columns of 3 of a memory in blocks of 4 of them.
+TEST(RankPlan, SaysThatBlocksAreCut) {
+  const Placement rows = Placement::of({8, 6}, 2, {{4, {{2, 1}}}, {6, {}}}),
+                  columns = Placement::of({8, 6}, 2, {{8, {}}, {3, {{2, 1}}}});
+  const RankPlan plan(rows, columns, 0);
+  const TensorDesc blocked(Format::parse("Ba4b").bind({4, 6}), DType::f32);
+  std::vector<std::byte> local(static_cast<std::size_t>(blocked.span_bytes())), buffer(local.size());
+  EXPECT_EQ(test::code_of([&] { plan.pack(plan.sent().at(0), blocked, local.data(), buffer.data()); }),
+            ErrorCode::needs_copy);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "relayout/core/format.h"
 #include "relayout/redistribute/mpi.h"
 
 namespace {
@@ -125,6 +126,30 @@ bool equal(const Pair& pair, int64_t rank) {
   return all;
 }
 
+/// Rank 0 first has its part in blocks of 4 columns, of which 3 go to each rank: it must say so while MPI has nothing
+/// of it, so that the same exchange is right when it comes with a part by rows.
+bool right_after_an_error(int rank, int ranks) {
+  const Dims dims{4 * ranks, 3 * ranks};
+  Pair pair{Placement::of(dims, ranks, {{4, {{ranks, 1}}}, {}}), Placement::of(dims, ranks, {{}, {3, {{ranks, 1}}}})};
+  pair.options.max_memory = 64;
+  bool refused = rank != 0;
+  if (rank == 0) {
+    const TensorDesc blocked(Format::parse("Ba4b").bind(pair.src.local_dims(0)), DType::f64);
+    Local out(pair.dst.local_dims(0), DType::f64, false);
+    const std::vector<std::byte> bytes(static_cast<std::size_t>(blocked.span_bytes()));
+    const redistribute::RankPlan plan(pair.src, pair.dst, 0);
+    plan.keep(blocked, bytes.data(), out.desc, out.bytes.data());  // what it keeps is in one block
+    // The constructor asks nothing of the others, and a bound is given, so that run() asks nothing before it packs.
+    const redistribute::MpiRedistribution move(MPI_COMM_WORLD, pair.src, pair.dst, pair.options);
+    try {
+      move.run(blocked, bytes.data(), out.desc, out.bytes.data());
+    } catch (const Error& error) {
+      refused = error.code() == ErrorCode::needs_copy;
+    }
+  }
+  return refused && equal(pair, rank);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +166,7 @@ int main(int argc, char** argv) {
   const Pair rows_to_columns{Placement::of(large, ranks, {{(3000 + ranks - 1) / ranks, {{ranks, 1}}}, {}}),
                              Placement::of(large, ranks, {{}, {100, {{ranks, 1}}}})};
   if (!equal(rows_to_columns, rank)) ++failed;
+  if (!right_after_an_error(rank, ranks)) ++failed;
   // What cannot be is said by every rank.
   int refused = 0;
   try {
