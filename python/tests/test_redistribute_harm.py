@@ -1,6 +1,8 @@
 """relayout.redistribute of stores that are harmed, or that somebody else writes meanwhile: each way of each kind of
 store is an error that names the chunk, and leaves nothing that looks whole."""
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -169,6 +171,26 @@ def test_exit_codes_of_the_command(tmp_path, monkeypatch, capsys):
     assert main(["none.zarr", "out.zarr"], "relayout") == 4
     assert main(["in.zarr", "out.zarr", "--chunks", "9,8,10", "--json"], "relayout") == 3
     assert '"code": "corrupt"' in capsys.readouterr().err and is_no_array(tmp_path / "out.zarr")
+
+
+def test_shards_that_cannot_be(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    for version in (2, 3):
+        zarr.create_array(tmp_path / f"{version}.zarr", shape=SHAPE, dtype="i4", chunks=(5, 5, 5),
+                          zarr_format=version)[...] = counted()
+    refused(tmp_path / "3.zarr", tmp_path / "out.zarr", "whole chunks", relayout.InvalidArgumentError,
+            shards=(20, 8, 10))
+    refused(tmp_path / "2.zarr", tmp_path / "out.zarr", "format 2", relayout.UnsupportedError, shards=(18, 8, 10))
+
+
+def test_output_that_nobody_reads(tmp_path):
+    stored(tmp_path / "in.zarr", counted(), (9, 8, 10))
+    command = [sys.executable, "-m", "relayout.redistribute", str(tmp_path / "in.zarr"), str(tmp_path / "x.zarr"),
+               "--dry-run"]
+    for where, code, words in (("| true; exit ${PIPESTATUS[0]}", 141, ""), ("> /dev/full", 4, "No space left")):
+        ended = subprocess.run(["bash", "-c", " ".join(command) + " " + where], stderr=subprocess.PIPE, text=True)
+        assert ended.returncode == code, ended.stderr
+        assert words in ended.stderr and "Traceback" not in ended.stderr
 
 
 def test_a_journal_that_cannot_be_written(tmp_path):

@@ -15,8 +15,8 @@ namespace {
 
 struct RedistributeOptions {
   std::string input, output;
-  std::optional<std::string> from, to, order, dims, dtype;                     // what convert takes, and the order
-  std::optional<std::string> chunks, shards, workers, dask, scratch, missing;  // of arrays in chunks
+  std::optional<std::string> from, to, order, dims, dtype;  // what convert takes, and the order
+  std::optional<std::string> chunks, shards, workers, dask, scratch, journal, missing;  // of arrays in chunks
   std::optional<std::string> max_memory;
   bool rewrite = false, restart = false, verify = false, dry_run = false, force = false;
 };
@@ -39,6 +39,7 @@ Words chunk_flags(const RedistributeOptions& o) {
   add_words(out, "--workers", o.workers);
   add_words(out, "--dask", o.dask);
   add_words(out, "--scratch", o.scratch);
+  add_words(out, "--journal", o.journal);
   add_words(out, "--missing", o.missing);
   add_words(out, "--rewrite", o.rewrite);
   add_words(out, "--restart", o.restart);
@@ -214,6 +215,8 @@ Verb add_redistribute(CommandLine& line) {
   command.add_option("--workers", options->workers, "Tasks at a time, of arrays in chunks; 1 unless given");
   command.add_option("--dask", options->dask, "Run on the cluster whose scheduler has this address");
   command.add_option("--scratch", options->scratch, "A folder or URL for an intermediate store; beside OUT by default");
+  command.add_option("--journal", options->journal,
+                     "A folder of this machine for the journal of an output at a URL, by which a killed run goes on");
   command.add_option("--missing", options->missing, "What a chunk is that is not there; error unless given")
       .one_of({"error", "fill"});
   command.add_flag("--rewrite", options->rewrite, "Move the elements even where metadata could say the order");

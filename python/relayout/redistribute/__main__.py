@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from typing import Any, List, Optional, Sequence
 
@@ -83,6 +84,12 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = "") -> int:
         else:
             print(f"{name}: {error}", file=sys.stderr)
         return _EXIT.get(error.code, 2)
+    except BrokenPipeError:  # who read the output has ended, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        print(f"{name}: {error.strerror or error}", file=sys.stderr)
+        return _EXIT["io"]
     except KeyboardInterrupt:
         print(f"{name}: ended; {left}", file=sys.stderr)
         return 130

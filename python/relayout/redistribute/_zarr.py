@@ -234,6 +234,12 @@ def destination(src: Place, path: Any, order: Dims, chunks: Optional[Dims], shar
         if src.chunk is None:
             raise InvalidArgumentError("chunks= is needed where the source has none", "chunks")
         chunks = tuple(src.chunk[d] for d in order)
+    if shards is not None:
+        if chosen["zarr_format"] != 3:
+            raise UnsupportedError("zarr: arrays of format 2, as the source, have no shards", "shards", str(shards))
+        if len(shards) != len(chunks) or any(shard % chunk for shard, chunk in zip(shards, chunks)):
+            raise InvalidArgumentError(f"shards of {shards} do not consist of whole chunks of {chunks}", "shards",
+                                       str(shards))
     if compression != "keep":
         chosen["compressors"] = compression
     metadata = zarr.create_array({}, shape=shape, dtype=src.dtype, chunks=chunks, shards=shards, **chosen).metadata
