@@ -138,7 +138,8 @@ void bind_task_plans(nb::module_& module) {
       .def_prop_ro("tasks", &TaskPlan::tasks, "How many there are, of all passes.")
       .def("explain", &TaskPlan::explain, "Some lines for people.")
       .def("errors", &errors_of, nb::arg("tasks") = nb::none(),
-           "What is wrong with the plan, in sentences: none where every element is written once within the bound. "
+           "What is wrong with the plan, in sentences: none where every element is written once and what a task holds "
+           "fits. "
            "tasks: those that a scheduler was given, a list of (offsets, dims) for each pass, instead of the plan's.");
   module.def("make_task_plan", &made, nb::arg("src"), nb::arg("dst"), nb::kw_only(), nb::arg("max_memory"),
              nb::arg("scratch_bytes") = 0.0, nb::arg("read") = pair_of({kReadSpeed.seconds_for_each, 1e9}),

@@ -16,7 +16,7 @@ struct Answer {
   bool streams = false;
   /// Where it streams: the size of both sides together from which on it does; 0 if Tuning asked for it.
   int64_t stream_limit = 0;
-  /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most 4 *
+  /// The boxes to move, each with the method that does it, and the boxes of padding to fill. There are at most 4 *
   /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of
   /// their own, and at most kMaxBoxes boxes of padding for each dim.
   std::vector<BoxPlan> boxes, fills;

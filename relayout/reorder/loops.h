@@ -114,7 +114,7 @@ constexpr bool interleaved(int64_t few, int64_t many, int64_t bytes) {
 /// complete.
 void choose_square_blocks(Loops& loops);
 /// For small pieces that are moved one by one, where those of a row lie within lines of each other on both sides:
-/// blocks go along the rows. Elsewhere does nothing and returns false.
+/// blocks go along the destination. Elsewhere does nothing and returns false.
 bool choose_blocks_along_dst(Loops& loops);
 /// The most elements of a block that goes by way of a buffer between source and destination, in the cache.
 inline constexpr int64_t kMaxBuffered = 4096;

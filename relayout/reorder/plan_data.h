@@ -1,7 +1,8 @@
 // PlanData: what a Plan holds, for the code that runs and prices plans (internal to the library): the request and the
 // planner's answer to it. Nothing of it changes once it is made.
 //
-// A plan is a list of *boxes*, each moved by one kernel, and a list of *fills*, which set the destination's padding.
+// A plan is a list of *boxes*, each done by one method (box_plan.h), and a list of *fills*, which set the destination's
+// padding.
 //
 //     for (const BoxPlan& box : plan.data().boxes()) ...
 #pragma once

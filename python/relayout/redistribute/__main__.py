@@ -88,7 +88,7 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = "") -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        print(f"{name}: {error.strerror or error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return _EXIT["io"]
     except KeyboardInterrupt:
         print(f"{name}: ended; {left}", file=sys.stderr)
