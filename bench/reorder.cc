@@ -242,26 +242,6 @@ Run copy_strided(cpu::StridedCopyKernel kernel, int64_t run_bytes) {
   };
 }
 
-/// Lines of two stretches of a half each, through the cache.
-Run permute_lines(cpu::PermuteLinesKernel kernel, int64_t width) {
-  return [=](benchmark::State& state) {
-    const int64_t count = 8192 / width, half = width / 2;
-    cpu::PermutedLine line{};
-    line.from[1] = half;
-    line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
-    line.written = ~uint64_t{0} >> (64 - width);
-    if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
-    for (int64_t i = 0; i < width; ++i) {
-      const int64_t stretch = i / half, at = width < 64 ? stretch * width + i : i;
-      line.index[0][at] = static_cast<uint8_t>(half - 1 - i % half + (width < 64 ? 0 : stretch * 64));
-    }
-    const Fixture data(count * width + 128, count * width);
-    const cpu::PermutedLines lines{
-        &line, 0, 1, count, width, 2, 0, cpu::PermutedLines::Store::whole, data.src() + count * width + 128};
-    data.time(state, 2 * count * width, [&] { kernel(data.src(), data.dst(), lines); });
-  };
-}
-
 // One function for each type of kernel adds its benchmarks.
 
 void add(const Timed& k, cpu::TransposeKernel kernel) { k.add(transpose(kernel, k.size())); }
@@ -283,14 +263,13 @@ void add(const Timed& k, cpu::CopyKernel kernel) {
 void add(const Timed& k, cpu::StridedCopyKernel kernel) {
   for (const int64_t run : {12, 64, 200, 1024, 8192}) k.add(copy_strided(kernel, run), "/" + std::to_string(run));
 }
-void add(const Timed& k, cpu::PermuteLinesKernel kernel) { k.add(permute_lines(kernel, k.table.permuted_bytes)); }
 /// Units of a line, whose bytes come from 2 and from 8 windows in turn.
-Run line_program(cpu::LineProgramKernel kernel, int64_t width, int64_t windows) {
+Run line_program(cpu::LineProgramKernel kernel, int64_t width, int64_t windows, bool past_cache) {
   return [=](benchmark::State& state) {
     LineProgram program;
     program.width = width;
     program.windows = windows;
-    program.lines = {{0, windows, ~uint64_t{0} >> (64 - width)}};
+    program.lines = {{0, 0, windows, ~uint64_t{0} >> (64 - width)}};
     program.indices.resize(static_cast<std::size_t>(windows));
     for (int64_t w = 0; w < windows; ++w) {
       program.from.push_back(w * width);
@@ -299,12 +278,16 @@ Run line_program(cpu::LineProgramKernel kernel, int64_t width, int64_t windows) 
     }
     const int64_t units = 8192 / width;
     const Fixture data((units + windows) * width, units * width);
-    data.time(state, 2 * units * width, [&] { kernel(data.src(), data.dst(), program, units, width, width); });
+    data.time(state, 2 * units * width, [&] {
+      kernel(data.src(), data.dst(), program, {units, width, width, 0, 1, past_cache});
+    });
   };
 }
 void add(const Timed& k, cpu::LineProgramKernel kernel) {
+  const int64_t width = k.places[0].index == 0 ? 16 : 64;
   for (const int64_t windows : {2, 8})
-    k.add(line_program(kernel, k.places[0].index == 0 ? 16 : 64, windows), "/" + std::to_string(windows));
+    k.add(line_program(kernel, width, windows, false), "/" + std::to_string(windows));
+  k.add(line_program(kernel, width, 2, true), "/2/stream");
 }
 void add(const Timed& k, cpu::TileKernel kernel) {
   for (const int64_t rows : {8, 16, 64}) {

@@ -118,22 +118,20 @@ uint64_t hash_of_values(const Attributes& a) {
 
 int64_t bytes_of(std::span<const BoxPlan> boxes);
 
-int64_t bytes_of(const RowPattern& rows) { return static_cast<int64_t>(rows.pieces.size() * sizeof(RowSource)); }
 int64_t bytes_of(const auto&) { return 0; }
-int64_t bytes_of(const PermutedRows& method) { return bytes_of(method.rows); }
-int64_t bytes_of(const ProgrammedLines& method) {
-  const LineProgram& program = *method.program;
+int64_t bytes_of(const LineProgram& program) {
   return static_cast<int64_t>(program.lines.size() * sizeof(LineProgram::Line) + program.from.size() * sizeof(int64_t) +
                               program.indices.size() * sizeof(LineProgram::Indices));
 }
+int64_t bytes_of(const ProgrammedLines& method) { return bytes_of(*method.program); }
 int64_t bytes_of(const Stages& method) {
   const std::size_t starts = method.in.bases.size() + method.out.bases.size();
   return static_cast<int64_t>(starts * sizeof(int64_t) + method.rests.size() * sizeof(Stages::Rest)) +
-         bytes_of(std::span(method.moves));
+         bytes_of(method.in.period) + bytes_of(method.out.period) + bytes_of(std::span(method.moves));
 }
 int64_t bytes_of(const TileRuns& method) {
   auto bytes = static_cast<int64_t>(method.runs.size() * sizeof(TileRun));
-  for (const TileRun& run : method.runs) bytes += bytes_of(run.rows) + bytes_of(std::span(run.boxes));
+  for (const TileRun& run : method.runs) bytes += bytes_of(std::span(run.boxes));
   return bytes;
 }
 

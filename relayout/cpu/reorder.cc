@@ -123,7 +123,12 @@ Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
 
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {
   const PlanData& data = plan.data();
-  const RunContext context{data, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
+  const auto* const from = static_cast<const std::byte*>(src);
+  const RunContext context{.plan = data,
+                           .kernels = kernels(),
+                           .src = from,
+                           .dst = static_cast<std::byte*>(dst),
+                           .readable = {from, static_cast<std::size_t>(data.src().span_bytes())}};
   if (const BoxPlan* box = data.strided_block()) {
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
                        box->along_src.count, box->along_dst.count);
@@ -135,7 +140,12 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
 bool run_in_parts(const Plan& plan, const void* src, void* dst, const RunOptions& options, const PartOptions& parts,
                   const std::function<bool(int64_t, int64_t)>& go_on) {
   const PlanData& data = plan.data();
-  const RunContext context{data, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
+  const auto* const from = static_cast<const std::byte*>(src);
+  const RunContext context{.plan = data,
+                           .kernels = kernels(),
+                           .src = from,
+                           .dst = static_cast<std::byte*>(dst),
+                           .readable = {from, static_cast<std::size_t>(data.src().span_bytes())}};
   Shared boxes(context, data.boxes(), data.tables()), fills(context, data.fills(), data.tables());
   const int64_t moved = boxes.bytes(), total = moved + fills.bytes();
   const int64_t part = std::max<int64_t>(1, parts.bytes);

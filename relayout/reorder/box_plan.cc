@@ -13,9 +13,6 @@ KernelShape shape_of(const Transposition&) { return KernelShape::transpose; }
 KernelShape shape_of(const Gather&) { return KernelShape::gather; }
 KernelShape shape_of(const RegisterTiles&) { return KernelShape::transpose; }
 KernelShape shape_of(const ProgrammedLines&) { return KernelShape::gather; }
-KernelShape shape_of(const PermutedRows& method) {
-  return std::visit([](const auto& otherwise) { return shape_of(otherwise); }, method.otherwise);
-}
 KernelShape shape_of(const SubByte&) { return KernelShape::gather; }
 KernelShape shape_of(const Fill&) { return KernelShape::fill; }
 KernelShape shape_of(const ConvertedRuns&) { return KernelShape::copy; }
@@ -47,6 +44,8 @@ const BoxPlan& TileRuns::largest() const {
   }
   return *out;
 }
+
+bool TileRuns::by_lines() const { return runs[0].boxes[0].as<ProgrammedLines>() != nullptr; }
 
 KernelShape BoxPlan::shape() const {
   return std::visit([](const auto& m) { return shape_of(m); }, method);

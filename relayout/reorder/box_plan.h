@@ -14,13 +14,15 @@
 
 #include "relayout/core/swizzle.h"
 #include "relayout/reorder/methods/conversions.h"
+#include "relayout/reorder/methods/copied_pieces.h"
 #include "relayout/reorder/methods/fill.h"
+#include "relayout/reorder/methods/gather.h"
 #include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/methods/long_copy.h"
-#include "relayout/reorder/methods/permuted_rows.h"
 #include "relayout/reorder/methods/register_tiles.h"
 #include "relayout/reorder/methods/repeated_runs.h"
 #include "relayout/reorder/methods/sub_byte.h"
+#include "relayout/reorder/methods/transposition.h"
 
 namespace relayout {
 
@@ -43,6 +45,8 @@ struct Stretches {
   int64_t origin = 0;
   /// Of a swizzled side: the swizzle, which is not in what stands above. Stretches are whole periods of it.
   Swizzle swizzle = {};
+  /// The lines of a period, where a line has runs of one other line; else empty, and runs are copied.
+  LineProgram period = {};
 
   bool operator==(const Stretches&) const = default;
   int64_t bytes(int64_t element) const { return ((count - 1) * pitch + run) * element; }
@@ -90,14 +94,14 @@ struct TileRun {
   /// of the tile's memory, and written as a whole.
   int64_t bytes = 0, image = 0;
   int64_t elements = 0;
-  /// For a run whose rows are alike and follow each other: where lines can be made straight from the source.
-  RowPattern rows;
   std::vector<BoxPlan> boxes;
 
   bool operator==(const TileRun&) const = default;
 };
 
-/// *Tiles* of the destination that several boxes fill together, one after the other in the loops.
+/// *Tiles* of the destination that several boxes fill together, one after the other in the loops: put together in the
+/// cache, or by a line program for each run. Each program then has as many blocks as Loops::along_src says, and the
+/// runs take turns block by block.
 struct TileRuns {
   /// The bytes of a tile's image, its runs of the destination, and the boxes that fill these runs.
   static constexpr int64_t kMaxBytes = kHalfL1;
@@ -108,11 +112,12 @@ struct TileRuns {
   bool operator==(const TileRuns&) const = default;
   /// The largest box that is moved.
   const BoxPlan& largest() const;
+  /// Whether each run is one box, a line program.
+  bool by_lines() const;
 };
 
 using Method = std::variant<LongCopy, RepeatedRuns, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines,
-                            PermutedRows, SubByte, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements,
-                            Stages, TileRuns>;
+                            SubByte, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
 
 /// What a method does in one word, as it is told to users.
 enum class KernelShape : uint8_t {

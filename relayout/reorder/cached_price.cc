@@ -16,6 +16,8 @@ using BySize = std::array<double, 5>;
 /// and columns start, and by tiles of registers whose runs lie anywhere.
 constexpr BySize kEvenTile{6.2, 2.75, 0.97, 0.36, 0.36}, kListedTile{6, 2.7, 2.4, 0.4, 0.4},
     kRegisterTile{13, 4.4, 1.9, 1, 0.5};
+/// How many times as long a square with lists takes of which so few rows or columns are used.
+constexpr double kFewInTile = 2;
 /// To transpose a square of whole lines, which has 16 registers a side, with lists.
 constexpr BySize kListedLines{136, 27, 20, 6, 6};
 /// To start a block of each kind.
@@ -65,8 +67,9 @@ double transposed_ns(const Loops& box, int64_t piece) {
   if (box.strided) return kEvenBlock + tiles.of(rows, cols) * kEvenTile[tiles.size];
   const int64_t line = kCacheLine / piece;
   const double whole = count((rows / line) * (cols / line)), rest = tiles.of(rows, cols) - 16 * whole;
+  const double few = std::min(rows, cols) <= kFew ? kFewInTile : 1;
   const double listed = count((box.along_src.axes.size() > 1 ? rows : 0) + (box.along_dst.axes.size() > 1 ? cols : 0));
-  return kListedBlock + kListed * listed + whole * kListedLines[tiles.size] + rest * kListedTile[tiles.size];
+  return kListedBlock + kListed * listed + whole * kListedLines[tiles.size] + rest * kListedTile[tiles.size] * few;
 }
 
 double block_ns(const Loops& box, const Transposition&) { return transposed_ns(box, box.piece[kSrc]); }
@@ -121,10 +124,6 @@ double block_ns(const Loops& box, const ConvertedElements& method) {
   const double values = count(box.elements) / count(box.blocks);
   const double piece = method.runs ? kConvertedRun : kElement * (box.along_dst.dense ? 1 : 2);
   return kGatherBlock + count(pieces) * piece + values * (method.each + (differ(box.along_dst.axes) ? kVaried : 0));
-}
-
-double block_ns(const Loops& box, const PermutedRows& method) {
-  return std::visit([&](const auto& otherwise) { return block_ns(box, otherwise); }, method.otherwise);
 }
 
 }  // namespace

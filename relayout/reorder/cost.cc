@@ -80,6 +80,7 @@ class Price {
         ns_ += kFetchedNs * times * static_cast<double>(box.elements) * std::max(0.0, 1 - 1 / traffic_.spread);
     }
     bool past_cache = streams_ && !in_tile;
+    if constexpr (std::is_same_v<M, ProgrammedLines>) past_cache = box.past_cache;
     if constexpr (std::is_same_v<M, Fill>) past_cache = past_cache || method.past_cache;
     double in_registers = 0;
     if constexpr (requires { method.each; })
@@ -92,25 +93,10 @@ class Price {
       ns_ += traffic_.in_caches(bytes, rate(box, method)) + bytes.both() * traffic_.waited;
   }
 
-  void add(const BoxPlan& box, const PermutedRows& method, double times, bool in_tile) {
-    /// A box of fewer bytes than this is not done by byte permutations.
-    constexpr double kLeast = 1024;
-    if (in_tile || times * static_cast<double>(box.elements) * dst_bytes_ < kLeast)
-      return std::visit([&](const auto& otherwise) { add(box, otherwise, times, in_tile); }, method.otherwise);
-    ns_ += kBoxNs + permuted_price(traffic_, count(times * static_cast<double>(box.elements), true), streams_);
-  }
-
   void add(const BoxPlan& box, const TileRuns& method, double, bool) {
-    const auto tiles = static_cast<double>(box.blocks);
+    const auto tiles = static_cast<double>(box.blocks) / static_cast<double>(box.along_src.blocks);
     for (const TileRun& run : method.runs) {
-      if (run.rows.pieces.empty()) {
-        for (const BoxPlan& leaf : run.boxes) add(leaf, tiles, true);
-        continue;
-      }
-      const Bytes bytes{tiles * static_cast<double>(run.elements) * src_bytes_, tiles * static_cast<double>(run.bytes)};
-      read_ += bytes.from;
-      written_ += bytes.to;
-      ns_ += kBoxNs + permuted_price(traffic_, bytes, streams_);
+      for (const BoxPlan& leaf : run.boxes) add(leaf, tiles, true);
     }
   }
 

@@ -11,14 +11,6 @@
 namespace relayout {
 namespace {
 
-/// The plan, or the same rows made by byte permutations.
-template <typename M>
-BoxPlan or_permuted(Planned<M> plan, bool streams) {
-  auto permuted = permuted_rows(plan, streams);
-  if (permuted) return Planned<PermutedRows>{std::move(plan.loops), *std::move(permuted)};
-  return plan;
-}
-
 /// Plans pieces whose rows or columns step along an index table.
 BoxPlan plan_listed(Loops region, Box rest, bool streams) {
   const int64_t piece = region.piece[kDst];
@@ -48,12 +40,12 @@ BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTi
   // A piece of 16 bytes fills a register: it is copied, and not transposed with others.
   const bool in_registers = element < kRegister && (element & (element - 1)) == 0;
   if (in_registers && region.along_dst.dense && region.along_src.dense) {
-    if (auto plan = plan_transposition(region, rest, streams, rules)) return or_permuted(*std::move(plan), streams);
+    if (auto plan = plan_transposition(region, rest, streams, rules)) return *std::move(plan);
     if (tiles) return *std::move(tiles);
     region.along_src.dense = false;  // gathered with rows of other axes as well
   }
-  if (in_registers) return or_permuted(plan_gather(box, std::move(region), std::move(rest), streams, rules), streams);
-  return or_permuted(plan_copied_pieces(std::move(region), std::move(rest), streams, rules), streams);
+  if (in_registers) return plan_gather(box, std::move(region), std::move(rest), streams, rules);
+  return plan_copied_pieces(std::move(region), std::move(rest), streams, rules);
 }
 
 /// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then a plain copy
@@ -111,7 +103,7 @@ void plan_cached_moves(Box box, int64_t element, const BlockRules& rules, std::v
   double others = 0;
   for (std::size_t i = first; i < out.size(); ++i) others += cached_ns(out[i]);
   if (rules.tuning.way == Tuning::Way::lines) others = std::numeric_limits<double>::max();
-  auto lines = plan_line_program(whole, element, rules.machine, others);
+  auto lines = plan_line_program(whole, element, {rules.machine, others});
   if (!lines) return;
   out.resize(first);
   out.push_back(*std::move(lines));

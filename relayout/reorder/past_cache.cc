@@ -14,11 +14,6 @@ bool loses(const Loops& loops, const ConvertedElements& method) { return method.
 /// These write through the cache, whatever Answer::streams says. (A few such boxes are not done by tiles once they are
 /// planned for the cache.)
 bool loses(const Loops&, const RegisterTiles&) { return true; }
-bool loses(const Loops& loops, const PermutedRows& method) {
-  return has_gaps(method.rows) || (std::holds_alternative<CopiedPieces>(method.otherwise) && in_small_blocks(loops)) ||
-         (std::holds_alternative<Transposition>(method.otherwise) && scatters_rows(loops));
-}
-
 }  // namespace
 
 bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
@@ -58,11 +53,9 @@ bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const Tens
                   : 2 * tiled.in_small_pieces > elements;
 }
 
-bool by_permuted_lines(const BoxPlan& box) {
-  if (box.shape() == KernelShape::transpose || box.piece[kDst] > kRegister) return false;
+bool by_line_programs(const BoxPlan& box) {
   const auto* tiles = box.as<TileRuns>();
-  return box.as<PermutedRows>() ||
-         (tiles && std::ranges::any_of(tiles->runs, [](const TileRun& run) { return !run.rows.pieces.empty(); }));
+  return tiles && box.piece[kDst] <= kRegister && tiles->by_lines();
 }
 
 bool apart_by_lines(const TensorDesc& dst) {

@@ -20,8 +20,8 @@ bool loses_past_cache(const BoxPlan& most);
 /// which writing through the cache would take. If they do not fit, tiles lose only if most elements are in small
 /// blocks.
 bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const TensorDesc& dst, const Machine& machine);
-/// Whether the lines of the destination are made of small pieces by byte permutations.
-bool by_permuted_lines(const BoxPlan& box);
+/// Whether the lines of the destination are made of small pieces by line programs.
+bool by_line_programs(const BoxPlan& box);
 /// Whether all strides of a destination that are a line or longer are whole lines, so that no two runs share a line.
 bool apart_by_lines(const TensorDesc& dst);
 /// Whether elements and padding of a layout follow each other without gaps.

@@ -14,8 +14,8 @@ PlanData::PlanData(const TensorDesc& src, const TensorDesc& dst, const Attribute
   if (request_.empty()) return;
   answer_ = Planner(request_).best();
   request_.index_dims = {};  // their blocks are in the answer's tables
-  one_strided_block_ = answer_.boxes.size() == 1 && answer_.fills.empty() && answer_.boxes[0].strided &&
-                       !answer_.boxes[0].as<PermutedRows>() && answer_.boxes[0].blocks == 1;
+  one_strided_block_ =
+      answer_.boxes.size() == 1 && answer_.fills.empty() && answer_.boxes[0].strided && answer_.boxes[0].blocks == 1;
 }
 
 std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const TensorDesc& dst,

@@ -25,6 +25,9 @@ constexpr double kClearlyCheaper = 0.75, kCheaperToConvert = 0.9;
 constexpr double kWorthStages = 1000;
 /// Nanoseconds: a reorder of several boxes that takes less is not worth planning one line program for all of them.
 constexpr double kWorthProgram = 300;
+/// Beyond the caches, what is written through them takes up to so many times as long as its price says, because the
+/// destination's lines are read first.
+constexpr double kReadFirst = 1.3;
 /// Where the last level is slow and shared and both sides take more than kFetchHalves halves of the second level, all
 /// strided transpositions fetch their next lines.
 constexpr int64_t kFetchHalves = 3;
@@ -80,7 +83,7 @@ Answer Planner::cheapest() const {
     if (auto answer = stages()) return *std::move(answer);
   }
   if (way == Tuning::Way::lines && !request_.indexed() && !forced_) {
-    if (auto answer = program(std::numeric_limits<double>::max())) return *std::move(answer);
+    if (auto answer = program(std::numeric_limits<double>::max(), false)) return *std::move(answer);
   }
   Answer least = boxes();
   if (!open || packed || request_.indexed()) return least;
@@ -89,11 +92,18 @@ Answer Planner::cheapest() const {
   // Stages gain nothing where one box without tables is moved within the caches, or runs are copied.
   const bool runs = one && (least.boxes[0].as<LongCopy>() || least.boxes[0].as<ConvertedRuns>());
   const bool try_stages = ns >= kWorthStages && (!simple || least.streams || request_.converts) && !runs;
-  if (!simple && !least.streams && ns >= kWorthProgram) {
-    if (auto other = program(ns)) {
-      least = *std::move(other);
-      ns = cost_of(request_, least).nanoseconds;
-    }
+  const auto take = [&](std::optional<Answer> other, double most_ns) {
+    if (!other) return;
+    const double other_ns = cost_of(request_, *other).nanoseconds;
+    if (other_ns >= most_ns) return;
+    least = *std::move(other);
+    ns = other_ns;
+  };
+  if (!simple && !least.streams && ns >= kWorthProgram) take(program(ns, false), ns);
+  if (beyond_caches_) {
+    const double most_ns = least.streams ? ns : kReadFirst * ns;
+    take(lines_past_cache(most_ns), most_ns);
+    if (!simple) take(program(ns, true), ns);
   }
   const double limit = (request_.converts ? kCheaperToConvert : kClearlyCheaper) * ns;
   if (!try_stages || (least.streams && limit < least_staged_ns(request_))) return least;
@@ -104,11 +114,9 @@ Answer Planner::cheapest() const {
 Answer Planner::boxes() const {
   if (request_.indexed()) return indexed_boxes();
   if (!beyond_caches_) return each_box();
-  // Plans of at most `limit_` bytes are written past the cache only if their lines are made by byte permutations.
-  const auto fits = [&](const BoxPlan& most) { return request_.bytes <= limit_ && !by_permuted_lines(most); };
-  Answer answer;
-  answer.streams = true;
-  if (!forced_) answer.stream_limit = told_limit_;
+  // Plans of at most `limit_` bytes are written past the cache only by line programs.
+  const auto fits = [&](const BoxPlan& most) { return request_.bytes <= limit_ && !by_line_programs(most); };
+  Answer answer = empty(true, told_limit_);
   if (shared_lines_ && !request_.swizzled()) {
     auto tiled = plan_tiles(request_.src.layout, request_.dst.layout, request_.steps, box_planner(answer, rules_),
                             answer.tables);
@@ -168,8 +176,7 @@ Answer Planner::indexed_boxes() const {
   for (Box& box : boxes)
     joined.push_back(bits(types_.src) < 8 && !request_.converts && join_to_bytes(box, bits(types_.src), &tables));
   const auto planned = [&](bool streams) {
-    Answer answer;
-    answer.streams = streams;
+    Answer answer = empty(streams, stages_limit_);
     answer.tables = tables;
     const BoxPlanner planner = box_planner(answer, rules_);
     for (std::size_t b = 0; b < boxes.size(); ++b)
@@ -189,9 +196,35 @@ Answer Planner::indexed_boxes() const {
   return answer;
 }
 
-std::optional<Answer> Planner::program(double most_ns) const {
-  if (request_.converts || request_.machine.permuted_bytes == 0 || bits(types_.src) < 8) return std::nullopt;
-  Answer answer;
+std::optional<Answer> Planner::lines_past_cache(double most_ns) const {
+  if (!permutes_bytes()) return std::nullopt;
+  Answer answer = empty(true, told_limit_);
+  const BoxPlanner planner = box_planner(answer, rules_);
+  const int64_t element = bits(types_.src) / 8;
+  const LineRules rules{request_.machine, most_ns, true};
+  const Dims moved = moved_dims(request_, false);
+  std::size_t programs = 0;
+  for (Box& box : request_.boxes(Dims(moved.size(), 0), moved, answer.tables)) {
+    if (auto lines = plan_line_program(box, element, rules)) {
+      ++programs;
+      answer.boxes.emplace_back(*std::move(lines));
+    } else {
+      answer.boxes.push_back(planner.move_simple(std::move(box), true));
+    }
+  }
+  // Boxes that share lines must all write them as a whole.
+  if (programs == 0 || (shared_lines_ && programs < answer.boxes.size())) return std::nullopt;
+  add_fills(answer, 0);
+  return answer;
+}
+
+bool Planner::permutes_bytes() const {
+  return !request_.converts && request_.machine.permuted_bytes > 0 && bits(types_.src) >= 8;
+}
+
+std::optional<Answer> Planner::program(double most_ns, bool past_cache) const {
+  if (!permutes_bytes()) return std::nullopt;
+  Answer answer = empty(past_cache, told_limit_);
   const TensorDesc &src = request_.src, &dst = request_.dst;
   const auto boxes = request_.boxes(Dims(src.layout.ndims(), 0), src.layout.dims(), answer.tables);
   const bool fills = request_.fills_padding() && without_gaps(dst.layout) && request_.fill_bits == 0;
@@ -199,7 +232,8 @@ std::optional<Answer> Planner::program(double most_ns) const {
   const Gaps gaps{{src.span_bytes(), dst.span_bytes()}, fills, 0, padded};
   const auto joined = join(boxes, {element, element}, gaps, answer.tables, false);
   if (!joined) return std::nullopt;
-  auto plan = plan_line_program(*joined, element, fills, request_.machine, most_ns);
+  auto plan = plan_line_program(*joined, element, fills ? ProgramFills::between : ProgramFills::nothing,
+                                {request_.machine, most_ns, past_cache});
   if (!plan) return std::nullopt;
   const bool filled = fills && plan->method.written == padded * element;
   answer.boxes.emplace_back(*std::move(plan));
@@ -264,10 +298,14 @@ std::optional<Answer> Planner::unswizzled() const {
 }
 
 Answer Planner::staged() const {
-  Answer answer;
   const bool by_size = request_.tuning.stream == Stream::by_size;
-  answer.streams = forced_ || (by_size && request_.bytes > stages_limit_);
-  answer.stream_limit = by_size ? stages_limit_ : 0;
+  return empty(forced_ || (by_size && request_.bytes > stages_limit_), stages_limit_);
+}
+
+Answer Planner::empty(bool streams, int64_t limit) const {
+  Answer answer;
+  answer.streams = streams;
+  answer.stream_limit = streams && !forced_ ? limit : 0;
   return answer;
 }
 

@@ -28,15 +28,20 @@ class Planner {
   Answer each_box() const;
   Answer indexed_boxes() const;
   /// All as one line program, where that takes less than `most_ns` nanoseconds.
-  std::optional<Answer> program(double most_ns) const;
+  std::optional<Answer> program(double most_ns, bool past_cache) const;
+  /// Box by box past the cache, those that can be by line programs. Nothing where none can.
+  std::optional<Answer> lines_past_cache(double most_ns) const;
   /// All by way of buffers in the cache.
   std::optional<Answer> stages() const;
   /// The boxes of swizzled layouts by way of buffers that permute their runs, and those that cannot go this way one by
   /// one. Nothing where none can.
   std::optional<Answer> unswizzled() const;
 
-  /// An empty answer of stages, with the store that they use.
+  /// An empty answer, with the store that it uses and the bytes of both sides from which on it does; and one of stages.
+  Answer empty(bool streams, int64_t limit) const;
   Answer staged() const;
+  /// Whether bytes can be permuted: none are converted, and the machine has an instruction.
+  bool permutes_bytes() const;
   BoxPlanner box_planner(const Answer& answer, const BlockRules& rules) const;
   /// Plans the boxes of these indices one by one, each by the method that is expected to be the fastest.
   void add_boxes(Answer& answer, const Dims& begin, const Dims& end) const;
@@ -55,7 +60,7 @@ class Planner {
   /// so much that it is where that suits the boxes; and whether blocks do not divide each other, so that boxes share
   /// lines.
   bool forced_, beyond_caches_ = false, shared_lines_ = false;
-  /// Bytes of both sides: up to `limit_`, boxes are written past the cache only by byte permutations; `told_limit_` is
+  /// Bytes of both sides: up to `limit_`, boxes are written past the cache only by line programs; `told_limit_` is
   /// the limit that decided, for explain(); from stages_limit_ on stages are written past the cache.
   int64_t limit_ = 0, told_limit_ = 0, stages_limit_ = 0;
 };

@@ -41,7 +41,7 @@ inline constexpr int64_t kRunsAhead = 2 << 10;
 /// The shares of the last level (Machine::l3_share()), in eighths, above which both sides together are too much for the
 /// cache, so that the destination is written past it. A line that is written through the cache is read first, and it
 /// displaces another line. But a line that several runs or boxes share must be put together before it can be written
-/// past the cache; that takes time, so the limit is higher there. (Lines made by byte permutations are made whole.)
+/// past the cache; that takes time, so the limit is higher there. (Line programs make whole lines.)
 struct CacheShares {
   int64_t lines;    // of whole lines
   int64_t runs;     // where runs share lines

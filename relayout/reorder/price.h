@@ -32,7 +32,7 @@ struct Prices {
   double write, read, read_l3;
   /// What the rates of kernels are multiplied by.
   double in_caches;
-  /// How many times as long as its bytes alone it takes to put lines together by byte permutations past the caches.
+  /// How many times as long as its bytes alone a line program past the caches takes.
   double permuted;
   /// How many times as long as its bytes alone a transposition past the caches takes. The first index says whether rows
   /// and columns lie pages apart, the second whether rows start anywhere in lines. `small` is for elements of less than

@@ -35,8 +35,8 @@ TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
   EXPECT_FALSE(streamed("nchw", "nChw16c").as<RegisterTiles>());
 }
 
-// Pieces of less than half a line that do not divide a line go through the cache, unless lines are made by byte
-// permutations, as in the first case.
+// Pieces of less than half a line that do not divide a line go through the cache, unless a line program makes lines, as
+// in the first case.
 TEST(StreamedPlan, ScrapsGoThroughTheCache) {
   EXPECT_TRUE(is_streamed("nChw4c", "nhwc", {64, 3, 600, 600}, DType::u8));     // 3 bytes
   EXPECT_FALSE(is_streamed("nChw8c", "nhwc", {64, 7, 300, 300}, DType::f32));   // 28
@@ -44,10 +44,13 @@ TEST(StreamedPlan, ScrapsGoThroughTheCache) {
   EXPECT_TRUE(is_streamed("nChw16c", "nhwc", {64, 12, 200, 200}, DType::f32));  // 48
 }
 
+/// A machine that permutes no bytes puts the lines of tiles together in the cache.
+constexpr Machine kNoBytes{.permuted_bytes = 0};
+
 // Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
 TEST(StreamedPlan, TilesMakeLinesWhole) {
   const auto streamed = [](std::string_view from, std::string_view to, const Dims& dims, const Attributes& a = {}) {
-    return Plan::make(desc(from, dims), desc(to, dims), a, {},
+    return Plan::make(desc(from, dims), desc(to, dims), a, kNoBytes,
                       {.stream = Tuning::Stream::always, .way = Tuning::Way::boxes});
   };
   const Plan p = streamed("nchw", "nChw16c", {2, 17, 10, 20});
@@ -82,29 +85,23 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
   }
 }
 
-// Where the rows of a tile are alike, their pattern lists where their elements are read, in bytes.
-TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
-  const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
-    const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
-                              {.stream = Tuning::Stream::always, .way = Tuning::Way::boxes});
-    return runs_of(p.data().boxes().front());
-  };
-  const auto dense = runs("nChw16c", "nhwc", {2, 18, 20, 20});
-  ASSERT_EQ(dense.size(), 1u);
-  EXPECT_EQ(dense[0].rows.step, 32);
-  const auto expect_pieces = [](const TileRun& run, const std::vector<std::pair<int64_t, int64_t>>& expected) {
-    ASSERT_EQ(run.rows.pieces.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_EQ(run.rows.pieces[i].from, expected[i].first) << i;
-      EXPECT_EQ(run.rows.pieces[i].bytes, expected[i].second) << i;
-    }
-  };
-  expect_pieces(dense[0], {{0, 32}, {400 * 32, 4}});
-  const auto blocks = runs("aBc16b", "aBc12b", {2, 17, 400});
-  ASSERT_EQ(blocks.size(), 2u);
-  expect_pieces(blocks[1], {{24, 8}, {400 * 32, 2}, {RowSource::kPadding, 14}});
-  // Rows too long to be described.
-  EXPECT_TRUE(runs("nChw16c", "nhwc", {2, 71, 20, 20})[0].rows.pieces.empty());
+// Where bytes can be permuted, each run of a tile is a line program, and the runs take turns.
+TEST(StreamedPlan, RunsByLinePrograms) {
+  const Dims dims{1, 96, 5000};
+  const Plan p = Plan::make(desc("aBc16b", dims, DType::u16), desc("aBc12b", dims, DType::u16), {},
+                            {.permuted_bytes = 64}, {.stream = Tuning::Stream::always, .way = Tuning::Way::boxes});
+  ASSERT_EQ(p.data().boxes().size(), 1u);
+  const BoxPlan& box = p.data().boxes()[0];
+  const std::vector<TileRun> runs = runs_of(box);
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_EQ(box.blocks, 2 * box.along_src.blocks);
+  EXPECT_GT(box.along_src.blocks, 1);
+  for (const TileRun& run : runs) {
+    ASSERT_EQ(run.boxes.size(), 1u);
+    EXPECT_TRUE(run.boxes[0].as<ProgrammedLines>());
+    EXPECT_EQ(run.boxes[0].blocks, box.along_src.blocks);
+  }
+  EXPECT_NE(p.explain().find("the largest of 4 runs that take turns"), std::string::npos) << p.explain();
 }
 
 // Runs that are put together in the cache have room there, and lie within a page if they fit.
@@ -113,7 +110,7 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
   for (const auto& [from, to] : {std::pair("nChw16c", "nhwc"), std::pair("aBcd16b", "aBcd12b"),
                                  std::pair("aBcd48b", "aBcd32b"), std::pair("aBcd16b", "aBcd6b")}) {
     const Dims dims{2, 197, 20, 30};
-    const Plan p = Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always});
+    const Plan p = Plan::make(desc(from, dims), desc(to, dims), {}, kNoBytes, {.stream = Tuning::Stream::always});
     for (const BoxPlan& box : p.data().boxes()) {
       int64_t end = 0;
       const std::vector<TileRun> runs = runs_of(box);
@@ -203,8 +200,7 @@ TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
 }
 
 // The share of the last level (32 MiB) from which on destinations are written past it: a quarter where no two runs
-// share a line, half where runs share lines, three quarters where boxes share lines, and half for lines made by byte
-// permutations.
+// share a line, half where runs share lines, three quarters where boxes share lines, and half for line programs.
 TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_FALSE(is_streamed("abcd", "acdb", {5, 64, 56, 56}, DType::f32));  // 8.0 MB
   EXPECT_TRUE(is_streamed("abcd", "acdb", {6, 64, 56, 56}, DType::f32));
@@ -212,7 +208,8 @@ TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_TRUE(is_streamed("abcd", "acdb", {40, 17, 56, 56}, DType::f32));
   EXPECT_FALSE(is_streamed("aBcd16b", "abcd", {40, 17, 56, 56}, DType::f32));  // 24.6 MB
   EXPECT_TRUE(is_streamed("aBcd16b", "abcd", {48, 17, 56, 56}, DType::f32));
-  EXPECT_TRUE(is_streamed("aBcd16b", "acdb", {160, 17, 56, 56}, DType::s8));  // 24.6 MB
+  EXPECT_FALSE(is_streamed("nChw4c", "nhwc", {20, 3, 224, 224}, DType::u8));  // 7.0 MB
+  EXPECT_TRUE(is_streamed("nChw4c", "nhwc", {56, 3, 224, 224}, DType::u8));
 }
 
 // A last level that is slow and shared by many cores: only 32 MiB of it count, and whole lines are written past it from

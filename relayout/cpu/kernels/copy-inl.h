@@ -162,8 +162,6 @@ void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_
 
 void flush() { hwy::FlushStream(); }
 
-#include "relayout/cpu/kernels/permute_lines-inl.h"
-
 #endif
 
 }  // namespace
@@ -182,7 +180,6 @@ void add_copies(Kernels& k) {
   k.copy_stream = &copy_stream;
   k.repeat_stream = &repeat<true>;
   k.flush = &flush;
-  k.permute_lines = &permute_lines;
   k.permuted_bytes = kPermutedBytes;
   k.line_program[0] = &line_program16;
 #if HWY_TARGET <= HWY_AVX3_DL

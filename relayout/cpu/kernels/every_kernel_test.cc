@@ -188,40 +188,6 @@ void check(const Checked& k, StridedCopyKernel kernel) {
   }
 }
 
-// Two lines that take turns, each of the bytes of two stretches, backwards.
-void check(const Checked& k, PermuteLinesKernel kernel) {
-  const int64_t width = k.table.permuted_bytes, half = width / 2;
-  PermutedLine list[2] = {};
-  for (PermutedLine& line : list) {
-    const int64_t first = &line == list ? 0 : 2 * width;
-    line.from[0] = first + 5;
-    line.from[1] = first + width + 3;
-    line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
-    line.written = ~uint64_t{0} >> (64 - width);
-    if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
-    for (int64_t i = 0; i < width; ++i) {
-      const int64_t stretch = i / half, byte = half - 1 - i % half;
-      line.index[0][width < 64 ? stretch * width + i : i] =
-          static_cast<uint8_t>(byte + (width < 64 ? 0 : stretch * 64));
-    }
-  }
-  constexpr int64_t kCount = 9, kStep = 11;
-  std::vector<Move> moves;
-  for (int64_t i = 0; i < kCount * width; ++i) {
-    const PermutedLine& line = list[i / width % 2];
-    const int64_t in_line = i % width, from = line.from[in_line / half] + half - 1 - in_line % half;
-    moves.push_back({from + i / width / 2 * kStep, i, 1});
-  }
-  for (const auto store : {PermutedLines::Store::past_cache, PermutedLines::Store::whole}) {
-    Checked at_start = k;
-    at_start.side = Side::start;  // so that the destination starts at a line
-    expect_moves(at_start, moves, 0, [&](const std::byte* src, std::byte* dst) {
-      const int64_t end = (kCount - 1) / 2 * kStep + 2 * width + width + 3 + half;
-      kernel(src, dst, {list, 0, 2, kCount, kStep, 2, 0, store, src + std::max(end, int64_t{0})});
-    });
-  }
-}
-
 // Units of a line of two windows, a line of one, and a line of which every other byte is written, backwards.
 void check(const Checked& k, LineProgramKernel kernel) {
   const int64_t width = k.places[0].index == 0 ? 16 : 64, half = width / 2;
@@ -239,8 +205,8 @@ void check(const Checked& k, LineProgramKernel kernel) {
   };
   const uint64_t all = ~uint64_t{0} >> (64 - width);
   program.masked = width == 64;
-  program.lines = {{0, 2, all}, {width, 1, all}};
-  if (program.masked) program.lines.push_back({2 * width, 1, 0x5555555555555555});
+  program.lines = {{0, 0, 2, all}, {width, 2, 1, all}};
+  if (program.masked) program.lines.push_back({2 * width, 3, 1, 0x5555555555555555});
   for (const int64_t h : {0, 1}) {
     uint8_t* const index = window(7 + h * 2 * width);
     for (int64_t i = 0; i < half; ++i) take(index, 0, h * half + i, width - 1 - i);
@@ -250,13 +216,28 @@ void check(const Checked& k, LineProgramKernel kernel) {
   index = program.masked ? window(0) : index;
   for (int64_t i = 0; program.masked && i < width; i += 2) take(index, 2, i, width - 1 - i);
   constexpr int64_t kUnits = 5, kSrcStep = 21;
-  const int64_t dst_step = 3 * width + 5;
-  std::vector<Move> moves;
-  for (int64_t u = 0; u < kUnits; ++u) {
-    for (const Move& move : unit) moves.push_back({move.from + u * kSrcStep, move.to + u * dst_step, move.bytes});
-  }
-  expect_moves(k, moves, 13,
-               [&](const auto* src, auto* dst) { kernel(src, dst, program, kUnits, kSrcStep, dst_step); });
+  // All lines from `first` on.
+  const auto expect_units = [&](const Checked& checked, int64_t dst_step, int64_t first, int64_t misaligned,
+                                bool past) {
+    std::vector<Move> moves;
+    for (int64_t u = 0; u < kUnits; ++u) {
+      for (const Move& move : unit) {
+        if (move.to >= first * width) moves.push_back({move.from + u * kSrcStep, move.to + u * dst_step, move.bytes});
+      }
+    }
+    const auto lines = static_cast<int64_t>(program.lines.size());
+    expect_moves(checked, moves, misaligned, [&](const auto* src, auto* dst) {
+      kernel(src, dst, program, {kUnits, kSrcStep, dst_step, first, lines - first, past});
+    });
+  };
+  for (const int64_t first : {0, 1}) expect_units(k, 3 * width + 5, first, 13, false);
+  // Past the cache no line is masked, and all start at lines.
+  if (program.masked) program.lines.pop_back();
+  std::erase_if(unit, [&](const Move& move) { return move.to >= 2 * width; });
+  program.masked = false;
+  Checked at_start = k;
+  at_start.side = Side::start;
+  expect_units(at_start, 128, 0, 0, true);
 }
 
 // Runs of rows and of columns of two tiles and a part, without permutations.

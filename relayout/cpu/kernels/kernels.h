@@ -111,43 +111,16 @@ using UnpackKernel = void (*)(const std::byte* src, int64_t first, Starts lines,
 using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst, int64_t first, Starts lines,
                             int64_t count, int64_t n, bool shared);
 
-/// Says where the bytes of a line of the destination are read (or of 16 bytes of a line, where the instruction set
-/// cannot permute the bytes of two registers at once). They come from up to four *stretches* of the source, each as
-/// long as what is made; stretch k starts at from[k].
-///
-/// For 64 bytes: of stretch k, only the bytes whose bit is set in mask[k] are read. Stretches 0 and 1 together are a
-/// list of 128 bytes, and so are stretches 2 and 3. Byte i of the line is byte index[0][i] of the first list. If bit i
-/// of `later` is set, it is byte index[1][i] of the second list, and if bit i of `filled` is set, it is padding.
-/// `written` says which bytes a masked store writes.
-///
-/// For 16 bytes: all bytes of a stretch are read. If index[0][16 * k + i] is less than 16 for a stretch k, byte i is
-/// that byte of stretch k. If it is so for no stretch, byte i is the value index[1][i].
-struct alignas(64) PermutedLine {
-  static constexpr int kStretches = 4;
-  uint8_t index[kStretches / 2][64];
-  int64_t from[kStretches];
-  uint64_t mask[kStretches];
-  uint64_t later, filled, written;
+/// The units of a line program that a kernel makes, each src_step and dst_step bytes after the one before, and the
+/// lines that it makes of each.
+struct ProgramUnits {
+  int64_t count, src_step, dst_step;
+  int64_t first_line, lines;
+  /// Whether they are written past the cache; then the program is not masked, and its lines start at lines of `dst`.
+  bool past_cache;
 };
-
-/// The lines that a kernel makes: `count` lines, from lines[first] on. After the last line of a period the list starts
-/// again, with the source `step` bytes further on. Every line has 1 to `stretches` stretches. Padding bytes become
-/// `fill`. `dst` may be any address, but lines that go past the cache start at lines (where 16 bytes are made at a
-/// time: at multiples of 16; and then no store is masked). From `end` on nothing is read.
-struct PermutedLines {
-  enum class Store : uint8_t { past_cache, whole, masked };
-  const PermutedLine* lines;
-  int64_t first, period, count, step;
-  int stretches;
-  uint8_t fill;
-  Store store;
-  const std::byte* end;
-};
-using PermuteLinesKernel = void (*)(const std::byte* src, std::byte* dst, const PermutedLines& lines);
-
-/// Makes `units` units of a line program, each src_step and dst_step bytes after the one before.
-using LineProgramKernel = void (*)(const std::byte* src, std::byte* dst, const LineProgram& program, int64_t units,
-                                   int64_t src_step, int64_t dst_step);
+using LineProgramKernel = void (*)(const std::byte* src, std::byte* dst, const LineProgram& program,
+                                   const ProgramUnits& units);
 
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
@@ -211,7 +184,7 @@ using FlushKernel = void (*)();
 /// One instruction set's kernels: a member for each line of kernels.inc, which says what it is and where it is null.
 struct Kernels {
   std::string_view isa;
-  /// How many bytes a line of permute_lines has: 64, or 16 where no instruction permutes the bytes of two registers.
+  /// How many bytes one instruction permutes anyhow: 64, or 16.
   int64_t permuted_bytes;
 #define RELAYOUT_KERNEL(name, signature, since, presence, stores, does) KernelMembers<signature>::Type name;
 #include "relayout/cpu/kernels/kernels.inc"

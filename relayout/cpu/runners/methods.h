@@ -26,9 +26,6 @@ void make(const RunContext& context, const Loops& loops, const SubByte& method, 
 void make(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedTransposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedElements& method, const Block& block);
-inline void make(const RunContext& context, const Loops& loops, const PermutedRows& method, const Block& block) {
-  std::visit([&](const auto& otherwise) { make(context, loops, otherwise, block); }, method.otherwise);
-}
 /// Fills a block that starts with column `first_col` of its region.
 void fill(const RunContext& context, const Loops& loops, const Fill& method, const Block& block, int64_t first_col);
 
@@ -51,8 +48,9 @@ bool run(const RunContext& context, const Loops& loops, const Transposition& met
          int64_t begin, int64_t end);
 void run_all(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
              int64_t begin, int64_t end);
-bool run(const RunContext& context, const Loops& loops, const PermutedRows& method, const Tables& tables, int64_t begin,
-         int64_t end);
+/// The same without Kernels::flush().
+void run_program(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
+                 int64_t begin, int64_t end);
 void run_all(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
              int64_t end);
 void run_all(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,

@@ -8,7 +8,7 @@
 //
 // Which block writes a line that two blocks share? The one in which the line starts: it also makes the few elements
 // that complete its last line, and leaves the beginning of its first line to the block before. In some boxes, each
-// block writes only its own bytes instead: copied pieces, lines by byte permutations, interleaved columns, rows of a
+// block writes only its own bytes instead: copied pieces, interleaved columns, rows of a
 // half or a quarter of a line, and rows that follow each other.
 #include "relayout/cpu/runners/past_cache.h"
 

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "relayout/cpu/kernels/kernels.h"
 #include "relayout/reorder/plan_data.h"
@@ -27,6 +28,8 @@ struct RunContext {
   /// Several threads run the box at the same time, each some of its blocks. Blocks may then share bytes of a
   /// destination of sub-byte elements.
   bool shared = false;
+  /// The source's memory, of which a kernel may also read what lies beside a box; none within a stage.
+  std::span<const std::byte> readable = {};
 };
 
 /// The most columns beyond its own that a block may make, so as to complete its last line; and so the most entries that

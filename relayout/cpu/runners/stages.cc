@@ -15,8 +15,6 @@ namespace {
 constexpr int64_t kPackedValues = 1024;
 /// Bytes of the smallest vector register: shorter runs of a swizzle are not stored past the cache.
 constexpr int64_t kLeastStreamed = 16;
-/// The most lines of a period of a swizzle that are made by permutations: those of a page, as there is room for.
-constexpr int64_t kPermutedLines = 64;
 
 bool is_packed(DType type) { return bits(type) < 8; }
 
@@ -60,13 +58,14 @@ class StretchRunner {
   /// and as a swizzle is its own inverse, one list says for both ways from where a run comes.
   void permute(int64_t first, std::byte* image, bool stream) const {
     const int64_t at = packed_ ? first * element_bits_ / 8 : first;
-    if (lines_.count > 0 && !(stream && (!at_lines_ || to_line(context_.dst + at) != 0))) {
-      PermutedLines lines = lines_;
-      lines.store = stream ? PermutedLines::Store::past_cache : PermutedLines::Store::whole;
-      for (int64_t row = 0; row < rows_; row += rows_ / stretches_.count) {
+    const LineProgram& lines = stretches_.period;
+    if (lines.width > 0 && !(stream && (!at_lines_ || to_line(context_.dst + at) != 0))) {
+      const auto count = static_cast<int64_t>(lines.lines.size()), periods = rows_ / stretches_.count;
+      const ProgramUnits units{periods, count * kCacheLine, count * kCacheLine, 0, count, stream};
+      for (int64_t row = 0; row < rows_; row += periods) {
         const std::byte* const from = side_ == kSrc ? context_.src + at + memory_rows_[row] : image + image_rows_[row];
         std::byte* const to = side_ == kSrc ? image + image_rows_[row] : context_.dst + at + memory_rows_[row];
-        context_.kernels.permute_lines(from, to, lines);
+        context_.kernels.line_program[1](from, to, lines, units);
       }
       return;
     }
@@ -163,38 +162,6 @@ class StretchRunner {
       }
       starts_[i] = i * stretches_.run * (packed_ ? 1 : element_);
     }
-    list_lines(bytes(stretches_.run), bytes(period));
-  }
-
-  /// Where a line holds some runs, and all of a line move by as much, it has the runs of one other line in another
-  /// order, which one permutation makes.
-  void list_lines(int64_t stretch_bytes, int64_t period_bytes) {
-    const int64_t moved_by = (int64_t{1} << stretches_.swizzle.source()) * element_bits_ / 8;
-    const int64_t count = period_bytes / kCacheLine;
-    if (context_.kernels.permuted_bytes != kCacheLine || piece_bytes_ >= kCacheLine || moved_by < kCacheLine ||
-        count > kPermutedLines)
-      return;
-    constexpr uint64_t kEach = 0x0101010101010101, kFirstEight = 0x0706050403020100;
-    for (int64_t i = 0; i < count; ++i) {
-      PermutedLine& line = permuted_[i];
-      const int64_t at = i * kCacheLine, other = pieces_[at / piece_bytes_] ^ at;  // what offsets are XORed with
-      line.from[0] = at ^ (other / kCacheLine * kCacheLine);
-      line.mask[0] = line.written = ~uint64_t{0};
-      line.filled = 0;
-      for (uint64_t b = 0; b < kCacheLine; b += 8) {
-        const uint64_t bytes = (kFirstEight + b * kEach) ^ (static_cast<uint64_t>(other % kCacheLine) * kEach);
-        std::memcpy(line.index[0] + b, &bytes, sizeof bytes);
-      }
-    }
-    lines_ = {.lines = permuted_,
-              .first = 0,
-              .period = count,
-              .count = stretch_bytes / kCacheLine,
-              .step = period_bytes,
-              .stretches = 1,
-              .fill = 0,
-              .store = PermutedLines::Store::whole,
-              .end = nullptr};
     at_lines_ = std::all_of(memory_rows_, memory_rows_ + rows_, [](int64_t row) { return row % kCacheLine == 0; });
   }
 
@@ -249,8 +216,6 @@ class StretchRunner {
   int64_t memory_rows_[Stages::kMaxStretches], image_rows_[Stages::kMaxStretches], pieces_[Stages::kMaxStretches],
       in_order_[Stages::kMaxStretches];
   int64_t rows_ = 0, row_pieces_ = 0, piece_bytes_ = 0;
-  PermutedLine permuted_[kPermutedLines];
-  PermutedLines lines_{};  // of a stretch; none where runs are copied
   bool at_lines_ = false;  // stretches start at lines of memory from the first one on
 };
 
@@ -260,6 +225,7 @@ class Moves {
  public:
   Moves(const RunContext& context, const std::vector<BoxPlan>& moves, const Tables& tables)
       : inside_(context), moves_(moves), tables_(tables) {
+    inside_.readable = {};
     for (std::size_t i = 0; i < std::min(moves.size(), kListed); ++i)
       new (memory_ + i * sizeof(BlockLists)) BlockLists(moves[i], tables);
   }

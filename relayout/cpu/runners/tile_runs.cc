@@ -1,12 +1,11 @@
 // Runs tiles that several boxes fill. A run is put together in an image in the first-level cache,
 // at the same place within a line as in the destination, and then written past the cache; or its lines are made
-// straight from the source by byte permutations. Where the next tile continues a run, the line that both share is left
-// to the next tile. A line that is written in two stores would be read first, and all stores after it would wait.
+// straight from the source by a line program. Where the next tile continues a run, the line that both share is left to
+// the next tile. A line that is written in two stores would be read first, and all stores after it would wait.
 #include <cstring>
 #include <utility>
 
 #include "relayout/cpu/runners/methods.h"
-#include "relayout/cpu/runners/permuted_rows.h"
 #include "relayout/cpu/runners/steps.h"
 
 namespace relayout::cpu {
@@ -65,29 +64,17 @@ void run_tile_box(RunContext& context, const std::byte* src, std::byte* dst, Til
 /// One run of a tile, and what it leaves of its last line to the same run of the next tile.
 class RunOfTile {
  public:
-  void plan(const RunContext& context, const TileRun& run, int64_t tiles, PermutedLineList& lines) {
-    run_ = &run;
-    // A run of less than a line would be made byte by byte, so it goes by the image.
-    permutes_ = run.bytes >= context.kernels.permuted_bytes &&
-                permuted_.plan(context, run.rows, tiles * run.bytes, true, lines);
-  }
-  bool permutes() const { return permutes_; }
   /// Whether the memory already holds the padding of an image that starts at this byte of a line.
   bool filled(int64_t in_line) const { return filled_ == in_line; }
-
-  /// Makes the run straight from the source by byte permutations. The same run of the next tile is `step` later.
-  void permute(const Kernels& kernels, const std::byte* src, std::byte* dst, const Offsets& step) {
-    const bool before = std::exchange(goes_on_, permuted_.joins(step, run_->bytes));
-    permuted_.make(kernels, src, dst, run_->bytes, true, {before, goes_on_});
-  }
 
   /// Writes the run to `dst` from its image in `memory`. The image starts at byte `in_line` of `memory`, because `dst`
   /// is `in_line` bytes past a line. If the run of the next tile continues this one, the last partial line stays in
   /// `memory` for it.
-  void write(const Kernels& kernels, std::byte* memory, int64_t in_line, std::byte* dst, const Offsets& step) {
+  void write(const Kernels& kernels, std::byte* memory, int64_t in_line, std::byte* dst, int64_t bytes,
+             const Offsets& step) {
     filled_ = in_line;
-    const bool before = std::exchange(goes_on_, step[kDst] == run_->bytes);
-    const int64_t first = before ? kept_ : in_line, last = in_line + run_->bytes;
+    const bool before = std::exchange(goes_on_, step[kDst] == bytes);
+    const int64_t first = before ? kept_ : in_line, last = in_line + bytes;
     const int64_t left = goes_on_ ? last % kCacheLine : 0, whole = last - left;
     kept_ = whole > first ? 0 : first;
     if (whole <= first) return;
@@ -96,9 +83,6 @@ class RunOfTile {
   }
 
  private:
-  const TileRun* run_;
-  PermutedRun permuted_;
-  bool permutes_;
   bool goes_on_ = false;  // whether the run of this tile continues the one of the tile before
   int64_t kept_ = 0;      // where the memory has what the tile before left of its last line
   int64_t filled_ = -1;
@@ -109,9 +93,7 @@ class RunOfTile {
                                     const TileRuns& method, const Tables& tables, int64_t begin, int64_t end) {
   TileBoxes boxes(method);
   RunContext inside = context;
-  PermutedLineList lines;
   RunOfTile runs[TileRuns::kMaxRuns];
-  for (std::size_t r = 0; r < method.runs.size(); ++r) runs[r].plan(context, method.runs[r], end - begin, lines);
   Odometer at(loops, tables);
   at.seek(begin);
   for (int64_t tile = begin; tile < end; ++tile) {
@@ -127,11 +109,6 @@ class RunOfTile {
     for (std::size_t r = 0; r < method.runs.size(); ++r) {
       const TileRun& run = method.runs[r];
       std::byte* const dst = context.dst + here[kDst] + run.begin;
-      if (runs[r].permutes()) {
-        runs[r].permute(context.kernels, src, dst, step);
-        next += static_cast<int>(run.boxes.size());
-        continue;
-      }
       const bool whole = run.bytes > 0 && context.kernels.copy_stream;
       const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) & (kCacheLine - 1));
       std::byte* const image = memory + run.image;
@@ -139,7 +116,7 @@ class RunOfTile {
         if (whole && run.boxes[p].as<Fill>() && runs[r].filled(in_line)) continue;
         run_tile_box(inside, src, whole ? image + in_line : dst, boxes[next], tables);
       }
-      if (whole) runs[r].write(context.kernels, image, in_line, dst, step);
+      if (whole) runs[r].write(context.kernels, image, in_line, dst, run.bytes, step);
     }
   }
   if (context.kernels.flush) context.kernels.flush();
@@ -147,8 +124,28 @@ class RunOfTile {
 
 }  // namespace
 
+/// Runs tiles whose runs are written by line programs.
+static void run_lines(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables,
+                      int64_t begin, int64_t end) {
+  RunContext inside = context;
+  Odometer at(loops, tables);
+  const int64_t turns = loops.along_src.blocks;
+  at.seek(begin / turns);
+  for (int64_t block = begin; block < end; ++block) {
+    const int64_t turn = block % turns;
+    if (turn == 0 && block > begin) at.next();
+    inside.src = context.src + at.offsets[kSrc];
+    for (const TileRun& run : method.runs) {
+      inside.dst = context.dst + at.offsets[kDst] + run.begin;
+      run_program(inside, run.boxes[0], *run.boxes[0].as<ProgrammedLines>(), tables, turn, turn + 1);
+    }
+  }
+  if (context.kernels.flush) context.kernels.flush();
+}
+
 void run_all(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,
              int64_t end) {
+  if (method.by_lines()) return run_lines(context, loops, method, tables, begin, end);
   // Twice the bytes of a tile are enough, although an image that fits into a page must not cross pages. There are at
   // most eight images of over half a page, each in a page of its own (or one in two or three pages). Smaller images
   // leave less than half of each page empty. The memory has a stack frame of its own, because variables of the loops in

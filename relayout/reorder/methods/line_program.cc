@@ -1,4 +1,4 @@
-// Listing the windows of the lines of a unit, and choosing the unit.
+// Listing the windows of the lines of a unit.
 #include "relayout/reorder/methods/line_program.h"
 
 #include <algorithm>
@@ -6,193 +6,27 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
-
-#include "relayout/reorder/refine/axes.h"
 
 namespace relayout {
 namespace {
 
-/// The bytes that a unit should have: some lines, so that starting a unit costs little, but no more, so that the list
-/// of its windows stays in the first-level cache. A unit of several stretches has kStretchBytes of each, so that most
-/// lines are whole; its list is read from the second level.
-constexpr int64_t kUnitBytes = 512, kStretchBytes = 256;
-/// The most windows and lines of a unit, and the most pieces.
-constexpr int64_t kMostWindows = 1024, kMostPieces = 2048;
+/// The most windows and lines of a unit.
+constexpr int64_t kMostWindows = 1024;
 /// The most bytes that boxes have of their own in a unit.
 constexpr int64_t kMostOwnBytes = 16 << 10;
-/// In units with gaps, at least one byte in kLeastWritten must be written.
-constexpr int64_t kLeastWritten = 4;
 /// A box that takes fewer nanoseconds by another method is not worth the time to list windows.
 constexpr double kLeastNs = 200;
-/// Nanoseconds to call the kernel, to start a unit, to permute a window, and (estimated) to write a line that has none.
-constexpr double kCallNs = 0.4, kUnitNs = 0.55, kWindowNs = 0.84, kPaddingLineNs = 0.3;
+/// Nanoseconds to call the kernel, to start a unit, to permute a window of 64 bytes, or one of 16, to start a line of
+/// 16, and (estimated) to write a line that has no window.
+constexpr double kCallNs = 0.4, kUnitNs = 0.55, kWindowNs = 0.84, kNarrowWindowNs = 0.5, kNarrowLineNs = 0.5,
+                 kPaddingLineNs = 0.3;
+/// Past the cache: nanoseconds for the parts of lines at both ends of a region, and the share of memory's time that
+/// passes beside the kernel's.
+constexpr double kEdgesNs = 300, kBesideMemory = 0.3;
 
-/// Some bytes that follow each other on both sides, from where their unit starts.
-struct Piece {
-  int64_t dst, src, bytes;
-  int64_t end() const { return dst + bytes; }
-};
-using Pieces = std::vector<Piece>;
-
-/// Adds the pieces from `first` on once more for each further step of an axis.
-void spread(Pieces& pieces, std::size_t first, const Axis& axis, int64_t steps) {
-  const std::size_t end = pieces.size();
-  pieces.reserve(first + (end - first) * static_cast<std::size_t>(steps));
-  for (int64_t i = 1; i < steps; ++i) {
-    for (std::size_t p = first; p < end; ++p)
-      pieces.push_back({pieces[p].dst + i * axis.stride[kDst], pieces[p].src + i * axis.stride[kSrc], pieces[p].bytes});
-  }
-}
-
-/// A stretch of the destination. It is written as a whole, or but for gaps between pieces.
-struct Stretch {
-  int64_t begin, end;
-};
-
-/// A unit: the elements that boxes have of their own, at all steps of some of the axes and at `steps` of one more.
-struct Unit {
-  Pieces pieces;                   // in the destination's order
-  std::vector<Stretch> stretches;  // likewise, the first from 0 on
-  int64_t run = 0;                 // the bytes of a stretch, if all have the same
-  Axis row;                        // of extent 1 if no axis is cut
-  int64_t steps = 1;
-  /// The axis that was taken first, and the bytes of a piece before.
-  Axis first;
-  int64_t piece = 0;
-  /// The axes whose steps list() still has to add to the pieces.
-  Axes listed_later;
-
-  /// Whether all stretches have `run` bytes.
-  bool even() const {
-    return std::ranges::all_of(stretches, [&](const Stretch& one) { return one.end - one.begin == run; });
-  }
-  int64_t reach() const { return stretches.back().end; }
-  int64_t written() const {
-    int64_t out = 0;
-    for (const Stretch& stretch : stretches) out += stretch.end - stretch.begin;
-    return out;
-  }
-
-  /// Lets stretches go on to `longer` bytes, which are padding, unless they would run into each other. The step of the
-  /// next axis is such a length: in a destination without gaps, nothing but padding lies before the next step.
-  void lengthen(int64_t longer) {
-    if (!even()) return;
-    for (std::size_t k = 1; k < stretches.size(); ++k) {
-      if (stretches[k].begin - stretches[k - 1].begin < longer) return;
-    }
-    for (Stretch& stretch : stretches) stretch.end = stretch.begin + longer;
-    run = longer;
-    join();
-  }
-
-  /// The most pieces that list() can find: those that follow each other are joined.
-  int64_t count_pieces() const { return static_cast<int64_t>(pieces.size()) * count_elements(listed_later); }
-
-  /// Lists all pieces.
-  void list() {
-    for (const Axis& axis : std::exchange(listed_later, {})) spread(pieces, 0, axis, axis.extent);
-    if (!std::ranges::is_sorted(pieces, {}, &Piece::dst)) std::ranges::sort(pieces, {}, &Piece::dst);
-    join();
-  }
-
-  /// Adds the elements of the first `count` steps of an axis.
-  void add(const Axis& axis, int64_t count) {
-    const int64_t dst = axis.stride[kDst], further = (count - 1) * dst;
-    if (stretches.size() == 1) {
-      run = stretches[0].end += further;
-      listed_later.push_back(axis);
-      listed_later.back().extent = count;
-      return;
-    }
-    // Each stretch goes on by itself, and so do its pieces.
-    Pieces out;
-    out.reserve(pieces.size() * static_cast<std::size_t>(count));
-    auto next = pieces.begin();
-    for (Stretch& stretch : stretches) {
-      const std::size_t begin = out.size();
-      for (; next != pieces.end() && next->dst < stretch.end; ++next) out.push_back(*next);
-      spread(out, begin, axis, count);
-      stretch.end += further;
-    }
-    pieces = std::move(out);
-    run += further;
-    join();
-  }
-
-  /// Joins pieces and stretches that follow each other.
-  void join() {
-    if (pieces.size() > 1) {
-      std::size_t last = 0;
-      for (std::size_t p = 1; p < pieces.size(); ++p) {
-        if (pieces[p].dst == pieces[last].end() && pieces[p].src == pieces[last].src + pieces[last].bytes)
-          pieces[last].bytes += pieces[p].bytes;
-        else
-          pieces[++last] = pieces[p];
-      }
-      pieces.resize(last + 1);
-    }
-    if (stretches.size() == 1) return;
-    std::size_t last = 0;
-    for (std::size_t k = 1; k < stretches.size(); ++k) {
-      if (stretches[k].begin <= stretches[last].end)
-        stretches[last].end = std::max(stretches[last].end, stretches[k].end);
-      else
-        stretches[++last] = stretches[k];
-    }
-    stretches.resize(last + 1);
-    const int64_t joined = stretches[0].end;
-    if (std::ranges::all_of(stretches, [&](const Stretch& one) { return one.end - one.begin == joined; })) run = joined;
-  }
-};
-
-/// How many steps of an axis a unit gets whose steps lie `stride` bytes apart: about `bytes`, and whole lines where
-/// that takes at most twice as few steps.
-int64_t steps_of_unit(const Axis& axis, int64_t bytes, int64_t width) {
-  const int64_t stride = axis.stride[kDst], most = std::max<int64_t>(1, bytes / stride);
-  if (axis.extent <= most + most / 2) return axis.extent;
-  int64_t best = most, least_waste = width;
-  for (int64_t steps = most; steps > most / 2; --steps) {
-    const int64_t waste = (width - steps * stride % width) % width;
-    if (waste >= least_waste) continue;
-    best = steps;
-    least_waste = waste;
-  }
-  return best;
-}
-
-/// How many pieces a unit may have. To list one takes some 20 nanoseconds, and so a plan at most some 10 runs.
-int64_t most_pieces(double most_ns) { return static_cast<int64_t>(std::min<double>(kMostPieces, most_ns / 2)); }
-
-/// Takes the axes of a unit out of `axes`, over gaps in the destination; with `fills` these are padding. False where
-/// axes interleave the unit's stretches.
-bool choose_axes(Unit& unit, Axes& axes, int64_t width, bool fills, double most_ns) {
-  int64_t written = unit.run;
-  for (auto next = nearest(axes, kDst); next != axes.end(); next = nearest(axes, kDst)) {
-    const int64_t stride = next->stride[kDst];
-    if (fills && stride > unit.run && stride * static_cast<int64_t>(unit.stretches.size()) <= kMostOwnBytes)
-      unit.lengthen(stride);
-    const auto apart = static_cast<int64_t>(unit.stretches.size());
-    if (stride < unit.run || (apart > 1 && !(stride == unit.run && unit.even()) && stride < unit.reach())) return false;
-    if (stride > unit.run &&
-        (apart > 1 || fills || stride > width || written * kLeastWritten < stride || width < LineProgram::kMostWidth))
-      break;
-    const int64_t bytes = apart == 1 ? kUnitBytes : std::max(kUnitBytes / apart, kStretchBytes);
-    const int64_t most = most_pieces(most_ns) / unit.count_pieces();
-    const int64_t steps = std::min(steps_of_unit(*next, bytes, width), most);
-    if (steps <= 1) break;
-    const Axis taken = take(axes, next);
-    if (unit.first.extent == 1) unit.first = taken;
-    unit.add(taken, steps);
-    written *= steps;
-    if (steps < taken.extent) {
-      unit.row = taken;
-      unit.steps = steps;
-      break;
-    }
-  }
-  return true;
-}
+double window_ns(int64_t width) { return width == LineProgram::kMostWidth ? kWindowNs : kNarrowWindowNs; }
 
 /// At least so many windows has a line. If the first axis steps over windows in the source, each of its steps that a
 /// line has needs one.
@@ -208,12 +42,25 @@ class Lister {
     out_.width = width;
     out_.steps = unit.steps;
     out_.fills = fills;
-    low_ = unit.pieces[0].src;
-    for (const Piece& piece : unit.pieces) {
-      low_ = std::min(low_, piece.src);
-      high_ = std::max(high_, piece.src + piece.bytes);
-      longest_ = std::max(longest_, piece.bytes);
+    for (const Piece& piece : unit.pieces) longest_ = std::max(longest_, piece.bytes);
+    note_source(0, unit.stretches.back().end);
+  }
+
+  /// Adds the lines of further phases, of whole lines; `unit` has the pieces of more than one unit by then.
+  bool add_phases(int64_t phases, int64_t bytes) {
+    most_ = kMostWindows;
+    for (int64_t phase = 1; phase < phases; ++phase) {
+      const int64_t begin = phase * kFromMalloc;
+      note_source(begin, begin + bytes);
+      if (high_ - low_ < out_.width) return false;
+      for (int64_t at = begin; at < begin + bytes; at += out_.width) {
+        if (!add_line(at, at + out_.width)) return false;
+      }
     }
+    out_.phases = phases;
+    const auto few = std::ranges::minmax(out_.lines, {}, &LineProgram::Line::windows);
+    out_.windows = few.min.windows == few.max.windows && !out_.fills ? few.min.windows : 0;
+    return true;
   }
 
   /// False if there are more than `most` windows, or the unit has fewer bytes of the source than a window.
@@ -247,12 +94,24 @@ class Lister {
     int64_t src, bytes, in_line;
   };
 
+  /// Notes which part of the source has these bytes of the destination. Windows stay within it.
+  void note_source(int64_t begin, int64_t end) {
+    low_ = std::numeric_limits<int64_t>::max();
+    high_ = std::numeric_limits<int64_t>::min();
+    for (const Piece& piece : unit_.pieces) {
+      const int64_t first = std::max(piece.dst, begin), last = std::min(piece.end(), end);
+      if (first >= last) continue;
+      low_ = std::min(low_, piece.src + first - piece.dst);
+      high_ = std::max(high_, piece.src + last - piece.dst);
+    }
+  }
+
   bool add_line(int64_t start, int64_t end) {
     const int64_t width = out_.width;
     const auto bits_of = [&](int64_t from, int64_t bytes) { return (~uint64_t{0} >> (64 - bytes)) << from; };
     Part parts[LineProgram::kMostWidth];
     int count = 0;
-    LineProgram::Line line{start, 0, out_.fills ? bits_of(0, end - start) : 0};
+    LineProgram::Line line{start, static_cast<int64_t>(out_.from.size()), 0, out_.fills ? bits_of(0, end - start) : 0};
     auto piece = std::ranges::upper_bound(unit_.pieces, start - longest_, {}, &Piece::dst);
     for (; piece != unit_.pieces.end() && piece->dst < end; ++piece) {
       if (piece->end() <= start) continue;
@@ -290,32 +149,59 @@ class Lister {
 
   const Unit& unit_;
   LineProgram& out_;
-  int64_t low_, high_ = std::numeric_limits<int64_t>::min(), longest_ = 0;
+  int64_t low_ = 0, high_ = 0, longest_ = 0;
   std::size_t most_ = 0;
 };
 
+/// Whether the windows of each line lie within a few lines of the source. Narrow windows leave most of what is farther
+/// apart unused, until it has left the caches.
+bool reads_near(const LineProgram& program) {
+  constexpr int64_t kFewLines = 4 * kCacheLine;
+  return std::ranges::all_of(program.lines, [&](const LineProgram::Line& line) {
+    const auto first = program.from.begin() + line.first_window;
+    return line.windows == 0 || *std::max_element(first, first + line.windows) + program.width -
+                                        *std::min_element(first, first + line.windows) <=
+                                    kFewLines;
+  });
+}
+
 /// Plans the units of all steps of `axes`.
 std::optional<Planned<ProgrammedLines>> plan_units(Unit unit, const Box& common, int64_t elements, int64_t element,
-                                                   bool fills, const Machine& machine, double most_ns) {
-  const int64_t width = machine.permuted_bytes;
+                                                   ProgramFills fills, const LineRules& rules) {
+  const int64_t width = rules.machine.permuted_bytes;
+  const double most_ns = rules.most_ns;
   Box rest = common;
-  if (!choose_axes(unit, rest.axes, width, fills, most_ns) || unit.reach() < width) return std::nullopt;
+  if (!choose_axes(unit, rest.axes, fills, rules) || unit.reach() < width) return std::nullopt;
+  if (rules.past_cache && !unit.in_lines()) return std::nullopt;
   const double lines = static_cast<double>(elements * element) / static_cast<double>(width);
-  if (lines * least_windows(unit, width) * kWindowNs >= most_ns) return std::nullopt;
+  if (lines * least_windows(unit, width) * window_ns(width) >= most_ns) return std::nullopt;
   unit.list();
   auto program = std::make_shared<LineProgram>();
   // More windows than these would take too long.
   const double units = static_cast<double>(ceil_div(unit.row.extent, unit.steps) * count_elements(rest.axes));
-  const auto most = static_cast<std::size_t>(std::min<double>(kMostWindows, most_ns / kWindowNs / units));
-  if (!Lister(unit, width, fills, *program).run(most)) return std::nullopt;
-  if (program->masked && width < LineProgram::kMostWidth) return std::nullopt;
+  const auto most = static_cast<std::size_t>(std::min<double>(kMostWindows, most_ns / window_ns(width) / units));
+  if (!Lister(unit, width, fills != ProgramFills::nothing, *program).run(most)) return std::nullopt;
+  if (rules.past_cache && unit.phases() > 1) {
+    if (program->masked) return std::nullopt;
+    const int64_t bytes = unit.run;
+    Axis next = unit.row;
+    for (int64_t& stride : next.stride) stride *= unit.steps;
+    spread(unit.pieces, 0, next, 2);
+    unit.join();
+    if (!Lister(unit, width, program->fills, *program).add_phases(unit.phases(), bytes)) return std::nullopt;
+  }
+  if (program->masked && (width < LineProgram::kMostWidth || rules.past_cache)) return std::nullopt;
+  const auto [least, most_from] = std::ranges::minmax(program->from);
+  program->reads = {least, most_from + width};
+  if (rules.past_cache && width < LineProgram::kMostWidth && !reads_near(*program)) return std::nullopt;
   Loops out;
   out.elements = elements;
+  out.past_cache = rules.past_cache;
   out.piece = {unit.piece, unit.piece};
   out.along_src.axes = {unit.row};
   out.along_src.count = unit.row.extent;
   // Windows of which most bytes are of other units: those are made next, while the source's lines are in the cache.
-  const bool sparse = unit.written() < static_cast<int64_t>(program->from.size()) * width / 2;
+  const bool sparse = unit.written() < program->windows_of_unit() * width / (rules.past_cache ? 1 : 2);
   const auto near = nearest(rest.axes, kSrc);
   const bool across =
       near != rest.axes.end() &&
@@ -336,33 +222,57 @@ std::optional<Planned<ProgrammedLines>> plan_units(Unit unit, const Box& common,
 
 }  // namespace
 
+LineProgram swizzled_lines(const Swizzle& swizzle, int element_bits, const Machine& machine) {
+  const auto bytes = [&](int64_t elements) { return elements * element_bits / 8; };
+  const int64_t run = bytes(swizzle.run()), lines = bytes(swizzle.period()) / kCacheLine,
+                moved_by = bytes(int64_t{1} << swizzle.source());
+  LineProgram out;
+  if (machine.permuted_bytes != kCacheLine || run >= kCacheLine || moved_by < kCacheLine || lines > kPage / kCacheLine)
+    return out;
+  out.width = kCacheLine;
+  out.windows = 1;
+  out.reads = {0, lines * kCacheLine};
+  for (int64_t i = 0; i < lines; ++i) {
+    // What the offsets of a line are XORed with.
+    const int64_t at = i * kCacheLine, other = bytes(swizzle.apply(at / run * swizzle.run())) ^ at;
+    out.lines.push_back({at, i, 1, ~uint64_t{0}});
+    out.from.push_back(at ^ (other / kCacheLine * kCacheLine));
+    LineProgram::Indices& index = out.indices.emplace_back();
+    for (int64_t b = 0; b < kCacheLine; ++b)
+      index.at[b] = static_cast<uint8_t>(LineProgram::kTaken | (b ^ other % kCacheLine));
+  }
+  return out;
+}
+
 double line_program_ns(const Loops& loops, const LineProgram& program) {
   int64_t calls = ceil_div(loops.along_src.count, program.steps);
   for (const Axis& loop : loops.loops) calls *= loop.extent;
-  const auto empty = std::ranges::count(program.lines, 0, &LineProgram::Line::windows);
-  const double unit =
-      kUnitNs + kWindowNs * static_cast<double>(program.from.size()) + kPaddingLineNs * static_cast<double>(empty);
+  const auto empty = std::count_if(program.lines.begin(), program.lines.begin() + program.lines_of_unit(),
+                                   [](const LineProgram::Line& line) { return line.windows == 0; });
+  const double lines = static_cast<double>(program.lines_of_unit()),
+               line_ns = program.width < LineProgram::kMostWidth ? kNarrowLineNs : 0;
+  const double unit = kUnitNs + window_ns(program.width) * static_cast<double>(program.windows_of_unit()) +
+                      line_ns * lines + kPaddingLineNs * static_cast<double>(empty);
   return static_cast<double>(calls) * kCallNs + static_cast<double>(calls * loops.along_dst.count) * unit;
 }
 
-std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const Machine& machine,
-                                                          double most_ns) {
-  const int64_t width = machine.permuted_bytes;
-  if (width == 0 || most_ns < kLeastNs) return std::nullopt;
+std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const LineRules& rules) {
+  const int64_t width = rules.machine.permuted_bytes;
+  if (width == 0 || rules.most_ns < kLeastNs) return std::nullopt;
   Box rest = box;
   int64_t piece = element;
   if (const auto run = find_run(rest.axes, element, element); run != rest.axes.end())
     piece *= take(rest.axes, run).extent;
   if (piece >= width) return std::nullopt;
   Unit unit{{{0, 0, piece}}, {{0, piece}}, piece, {}, 1, {}, piece, {}};
-  return plan_units(std::move(unit), rest, count_elements(box), element, false, machine, most_ns);
+  return plan_units(std::move(unit), rest, count_elements(box), element, ProgramFills::nothing, rules);
 }
 
-std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes, int64_t element, bool fills,
-                                                          const Machine& machine, double most_ns) {
-  const int64_t width = machine.permuted_bytes;
+std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes, int64_t element, ProgramFills fills,
+                                                          const LineRules& rules) {
+  const int64_t width = rules.machine.permuted_bytes;
   const Together::Footprint& footprint = boxes.footprints[kDst];
-  if (width == 0 || most_ns < kLeastNs || boxes.most * element > kMostOwnBytes) return std::nullopt;
+  if (width == 0 || rules.most_ns < kLeastNs || boxes.most * element > kMostOwnBytes) return std::nullopt;
   Unit unit{{}, {}, footprint.length * element, {}, 1, {}, element, {}};
   int64_t elements = 0;
   for (Box own : boxes.own) {
@@ -370,7 +280,7 @@ std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes,
     const auto run = find_run(own.axes, element, element);
     const int64_t piece = run != own.axes.end() ? element * take(own.axes, run).extent : element;
     const std::size_t first = unit.pieces.size();
-    if (static_cast<int64_t>(first) + count_elements(own) > most_pieces(most_ns)) return std::nullopt;
+    if (static_cast<int64_t>(first) + count_elements(own) > most_pieces(rules.most_ns)) return std::nullopt;
     unit.pieces.push_back({own.offset[kDst], own.offset[kSrc], piece});
     for (const Axis& axis : own.axes) spread(unit.pieces, first, axis, axis.extent);
   }
@@ -378,7 +288,7 @@ std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes,
   for (const int64_t start : footprint.starts) unit.stretches.push_back({start, start + unit.run});
   unit.join();
   const Box common{boxes.offset, boxes.axes};
-  return plan_units(std::move(unit), common, elements * count_elements(common), element, fills, machine, most_ns);
+  return plan_units(std::move(unit), common, elements * count_elements(common), element, fills, rules);
 }
 
 double rate(const Loops& loops, const ProgrammedLines& method) {
@@ -387,7 +297,10 @@ double rate(const Loops& loops, const ProgrammedLines& method) {
 }
 
 double streamed(const Loops& loops, const ProgrammedLines& method, const Traffic& traffic, const Bytes& bytes) {
-  return traffic.memory(bytes) + line_program_ns(loops, *method.program);
+  const auto regions = static_cast<double>(count_elements(loops.loops) * loops.along_dst.count);
+  const double memory = traffic.memory(bytes),
+               kernel = traffic.prices.kernels * line_program_ns(loops, *method.program);
+  return kEdgesNs * regions + std::max(traffic.prices.permuted * memory, kBesideMemory * memory + kernel);
 }
 
 }  // namespace relayout

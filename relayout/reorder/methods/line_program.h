@@ -22,6 +22,8 @@
 #include <optional>
 #include <vector>
 
+#include "relayout/core/swizzle.h"
+#include "relayout/reorder/methods/program_unit.h"
 #include "relayout/reorder/methods/together.h"
 #include "relayout/reorder/price.h"
 
@@ -36,16 +38,19 @@ struct LineProgram {
     uint8_t at[kMostWidth];
     bool operator==(const Indices&) const = default;
   };
-  /// A line starts `dst` bytes after its unit and takes the next `windows` windows.
+  /// A line starts `dst` bytes after its unit and takes `windows` windows, from `first_window` on.
   struct Line {
     int64_t dst;
-    int64_t windows;
+    int64_t first_window, windows;
     uint64_t written;  // bit i: byte i of the line is of the unit, or padding
     bool operator==(const Line&) const = default;
   };
 
   int64_t width = 0;  // bytes of a line and of a window: 64 or 16
+  /// The lines of a unit. With several phases, also those of a unit that begins 16 bytes later, 32, and 48, which needs
+  /// the first of these bytes of the unit that follows: where units start at lines, or at the same byte of each.
   std::vector<Line> lines;
+  int64_t phases = 1;
   std::vector<int64_t> from;  // where each window starts in the source, from where its unit starts
   std::vector<Indices> indices;
   /// The windows of each line, if all lines have the same number; otherwise 0.
@@ -58,7 +63,14 @@ struct LineProgram {
   int64_t steps = 1;
 
   bool operator==(const LineProgram&) const = default;
-  const uint8_t* index(std::size_t window) const { return indices.data()->at + static_cast<int64_t>(window) * width; }
+  const uint8_t* index(int64_t window) const { return indices.data()->at + window * width; }
+  int64_t lines_of_unit() const { return static_cast<int64_t>(lines.size()) / phases; }
+  int64_t windows_of_unit() const {
+    return phases == 1 ? static_cast<int64_t>(from.size())
+                       : lines[static_cast<std::size_t>(lines_of_unit())].first_window;
+  }
+  /// What windows take of the source, in bytes from where a unit starts.
+  Interval reads{};
 };
 
 /// The rows of a box are the axis that is cut into units, its columns an axis along which the kernel goes on from unit
@@ -71,17 +83,18 @@ struct ProgrammedLines {
 };
 
 /// Plans a simplified box that moves bits, of elements of `element` bytes. Nothing where pieces are as long as a line,
-/// or runs of the destination shorter than one; where the machine permutes no bytes; or where the program would take
-/// `most_ns` nanoseconds or more.
-std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const Machine& machine,
-                                                          double most_ns = std::numeric_limits<double>::max());
+/// or runs of the destination shorter than one; or where the machine permutes no bytes.
+std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const LineRules& rules);
 
-/// Plans boxes that are moved together, and with `fills` the padding around them as zeros; then the destination has no
-/// gaps. Nothing where units would be too large for a program, where the machine permutes no bytes, or where it would
-/// take `most_ns` nanoseconds or more.
-std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes, int64_t element, bool fills,
-                                                          const Machine& machine,
-                                                          double most_ns = std::numeric_limits<double>::max());
+/// Plans boxes that are moved together, and padding as zeros. Nothing where units would be too large for a program, or
+/// where the machine permutes no bytes.
+std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes, int64_t element, ProgramFills fills,
+                                                          const LineRules& rules);
+
+/// The lines of one period of a swizzle of elements of so many bits, in either direction, as it is its own inverse.
+/// Empty where runs are as long as lines, or the runs of a line move by different distances; where a period has more
+/// lines than a page; or where the machine does not permute the bytes of a line.
+LineProgram swizzled_lines(const Swizzle& swizzle, int element_bits, const Machine& machine);
 
 /// Nanoseconds to make the whole box in the first-level cache.
 double line_program_ns(const Loops& loops, const LineProgram& program);

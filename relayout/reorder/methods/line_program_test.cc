@@ -79,13 +79,13 @@ TEST(LineProgram, SeveralBoxesWithTheirPadding) {
 // Gaps of the destination are not written: stores are masked, which only 64 bytes can be.
 TEST(LineProgram, GapsAreMasked) {
   const Box box{{0, 0, 0}, {{2000, {3, 4, 0}, -1}, {3, {-1, 1, 0}, -1}}};
-  const auto plan = plan_line_program(box, 1, kWide);
+  const auto plan = plan_line_program(box, 1, {kWide});
   ASSERT_TRUE(plan);
   EXPECT_TRUE(plan->method.program->masked);
   for (const LineProgram::Line& line : plan->method.program->lines) {
     for (int64_t i = 0; i < 64; ++i) EXPECT_EQ(line.written >> i & 1, (line.dst + i) % 4 != 3) << line.dst + i;
   }
-  EXPECT_FALSE(plan_line_program(box, 1, kNarrow));
+  EXPECT_FALSE(plan_line_program(box, 1, {kNarrow}));
 }
 
 /// What run_by_words() writes as a byte of padding.
@@ -210,7 +210,7 @@ TEST(LineProgram, RandomBoxes) {
       dst *= extent[a];
     }
     simplify(box);
-    const auto plan = plan_line_program(box, element, below(2) ? kWide : kNarrow);
+    const auto plan = plan_line_program(box, element, {below(2) ? kWide : kNarrow});
     if (!plan) continue;
     ++planned;
     std::vector<int64_t> from(static_cast<std::size_t>(src)), to(from.size(), -1), expected(from.size(), -1);

@@ -75,7 +75,8 @@ bool plan_moves(const Together& together, const std::vector<ChunkAxis>& axes, co
   for (const BoxPlan& move : method.moves) ns += cached_ns(move);
   constexpr int64_t kAnywhere = std::numeric_limits<int64_t>::max();  // what else lies in buffers is never read
   const auto joined = join(boxes, {element, element}, {{kAnywhere, kAnywhere}}, {}, false);
-  auto program = joined ? plan_line_program(*joined, element, false, rules.machine, ns) : std::nullopt;
+  auto program =
+      joined ? plan_line_program(*joined, element, ProgramFills::nothing, {rules.machine, ns}) : std::nullopt;
   if (!program) return true;
   method.moves.clear();
   method.moves.emplace_back(*std::move(program));
@@ -148,6 +149,8 @@ std::optional<BoxPlan> plan_chunks_of(const Together& together, std::span<const 
     if (most < together.most) return std::nullopt;
     chunk = lay_out(most, most);
   }
+  if (swizzled[kSrc]) method.in.period = swizzled_lines(swizzles[kSrc], bits(types.src), rules.machine);
+  if (swizzled[kDst]) method.out.period = swizzled_lines(swizzles[kDst], bits(types.dst), rules.machine);
   loops.unit_bits = {static_cast<int8_t>(unit_bits(types.src)), static_cast<int8_t>(unit_bits(types.dst))};
   loops.loops = chunk.loops(method.rests);
   loops.offset = together.offset;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "relayout/reorder/methods/line_program.h"
+#include "relayout/reorder/price.h"
 #include "relayout/reorder/refine/refine.h"
 #include "relayout/reorder/refine/section_runs.h"
 
@@ -128,6 +130,60 @@ class Tiler {
     return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, TileRuns::kMaxBytes)) - kCacheLine;
   }
 
+  /// The runs of a group by line programs of `rows`, where all of them can have one that takes no longer than memory.
+  std::optional<Planned<TileRuns>> lines_of(const RunBundle& group, const Axis& rows) const {
+    const Machine& machine = planner_.rules.machine;
+    const auto runs = static_cast<int64_t>(group.runs.size());
+    Planned<TileRuns> out{};
+    for (const SectionRun& run : group.runs) {
+      Together own{{rows}, {}, {}, {}, run.elements(true)};
+      bool pads = false;
+      for (const SectionBox& box : run.boxes) {
+        pads = pads || box.padding;
+        if (!box.padding) own.own.push_back(box_of({0, -run.begin, 0}, box, {}));
+      }
+      for (Box& box : own.own) simplify(box);
+      if (own.own.empty() || (pads && planner_.fill != uint64_t{0})) return std::nullopt;
+      own.footprints[kDst] = {run.elements(true), {0}};
+      auto lines = plan_line_program(own, element_, pads ? ProgramFills::within : ProgramFills::nothing,
+                                     {.machine = machine, .past_cache = true});
+      const double bytes = static_cast<double>(2 * run.bytes * rows.extent);
+      if (!lines || line_program_ns(lines->loops, *lines->method.program) > bytes / prices_of(machine).write)
+        return std::nullopt;
+      // The runs take turns, so that what they read is still in the second level.
+      Along& along = lines->loops.along_src;
+      const int64_t steps = lines->method.program->steps;
+      along.block = std::min(along.count, std::max<int64_t>(1, kInL2 / (run.bytes * runs * steps)) * steps);
+      along.blocks = lines->loops.blocks = ceil_div(along.count, along.block);
+      if (!out.method.runs.empty() && out.loops.along_src.blocks != along.blocks) return std::nullopt;
+      out.loops.along_src.blocks = along.blocks;
+      TileRun& made = out.method.runs.emplace_back();
+      made.begin = run.begin;
+      made.elements = run.elements(false) * rows.extent;
+      out.loops.elements += made.elements;
+      made.boxes.emplace_back(*std::move(lines));
+    }
+    return out;
+  }
+
+  /// Writes the runs of a group by line programs. False, and nothing is done, where they cannot be.
+  bool add_lines(const RunBundle& group) {
+    Axes loops = group.common;
+    const auto next = stepping(loops, kDst, group.runs[0].bytes);
+    if (next == loops.end()) return false;
+    auto lines = lines_of(group, take(loops, next));
+    if (!lines) return false;
+    const int64_t tiles = count_elements(loops);
+    order_loops(loops);
+    lines->loops.elements *= tiles;
+    lines->loops.offset = group.offset;
+    lines->loops.loops = std::move(loops);
+    lines->loops.blocks = tiles * lines->loops.along_src.blocks;
+    BoxPlan& plan = out_.boxes.emplace_back(*std::move(lines));
+    plan.describe(plan.as<TileRuns>()->largest());
+    return true;
+  }
+
   /// Chooses which of the common axes a tile has, in the order of the destination; the others are loops around it.
   /// Where a tile has some steps of an axis that do not divide it, the steps left over are tiles of their own.
   void add_tiles(RunBundle& group) {
@@ -140,6 +196,7 @@ class Tiler {
       const auto next = stepping(group.common, kDst, run_bytes);
       dense = next != group.common.end();
     }
+    if (dense && !planner_.converts && add_lines(group)) return;
     Axes tile;
     int64_t bytes = dense ? run_bytes : longest(group);
     const int64_t most_bytes = dense ? room(runs) : 2 * kHalfL1 / runs;
@@ -222,10 +279,6 @@ class Tiler {
     }
   }
 
-  std::vector<RowSource> pieces_of(const SectionRun& run) const {
-    return planner_.converts ? std::vector<RowSource>() : run.pieces(element_);
-  }
-
   void emit(const RunBundle& group, const Offsets& offset, const Axes& tile, Axes loops, bool dense) {
     const int64_t tiles = count_elements(loops), blocks = count_elements(tile);
     order_loops(loops);
@@ -245,7 +298,6 @@ class Tiler {
       if (size <= kPage && image % kPage + size > kPage) image = ceil_div(image, kPage) * kPage;
       made.image = image;
       image += size;
-      if (dense && tile.size() == 1) made.rows = {pieces_of(run), tile[0].stride[kSrc]};
       made.elements = run.elements(false) * blocks;
       out.loops.elements += made.elements * tiles;
       made.boxes.reserve(run.boxes.size());
@@ -255,7 +307,7 @@ class Tiler {
         planned.push_back({&section_box, run.begin, &leaf});
         if (section_box.padding) continue;
         read.add(box_of({0, -run.begin, 0}, section_box, tile).axes);
-        weigh(leaf, tiles, made.rows.pieces.empty() && !planner_.converts, dense && made.bytes < kCacheLine);
+        weigh(leaf, tiles, !planner_.converts, dense && made.bytes < kCacheLine);
       }
     }
     out_.reads_again = out_.reads_again || reads_again(read.lines, loops);

@@ -63,8 +63,8 @@ std::string tables_text(const std::vector<IndexTable>& tables, const char* moved
 std::string PlanData::kernel(const BoxPlan& box) const {
   if (const auto* lines = box.as<ProgrammedLines>()) {
     return "lines of " + std::to_string(lines->program->width) + " bytes by permutations, " +
-           std::to_string(lines->program->from.size()) + " windows for " +
-           std::to_string(lines->program->lines.size()) + " lines";
+           std::to_string(lines->program->windows_of_unit()) + " windows for " +
+           std::to_string(lines->program->lines_of_unit()) + " lines";
   }
   const int64_t bytes = box.piece[kSrc];
   const std::string pieces = bytes == 0 ? "single elements" : std::to_string(bytes) + "-byte elements";

@@ -48,7 +48,7 @@ bool MoveWalker::block(const BoxPlan& box, const Offsets& base, int64_t number) 
   if (const auto* method = box.as<Stages>()) return stages(box, *method, base, number);
   const int64_t strip = number % box.along_src.blocks, panel = number / box.along_src.blocks % box.along_dst.blocks;
   const Offsets at = loops_at(box, base, number / box.along_src.blocks / box.along_dst.blocks);
-  if (const auto* method = box.as<TileRuns>()) return tile_runs(*method, at);
+  if (const auto* method = box.as<TileRuns>()) return tile_runs(*method, at, strip);
   const int64_t row = strip * box.along_src.block, col = panel * box.along_dst.block;
   return region(box, at,
                 {row, std::min(row + box.along_src.block, box.along_src.count), col,
@@ -110,12 +110,12 @@ bool MoveWalker::filled(const BoxPlan& box, const Fill& method, const Offsets& a
   return true;
 }
 
-bool MoveWalker::tile_runs(const TileRuns& method, const Offsets& at) {
+bool MoveWalker::tile_runs(const TileRuns& method, const Offsets& at, int64_t strip) {
   for (const TileRun& run : method.runs) {
     Offsets base = at;
     base[kDst] += run.begin;
     for (const BoxPlan& box : run.boxes) {
-      if (!whole(box, base)) return false;
+      if (!(method.by_lines() ? block(box, base, strip) : whole(box, base))) return false;
     }
   }
   return true;

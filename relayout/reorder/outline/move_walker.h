@@ -53,7 +53,7 @@ class MoveWalker {
   bool tiles(const BoxPlan& box, const RegisterTiles& method, const Offsets& at, const Part& part);
   bool lines(const BoxPlan& box, const ProgrammedLines& method, const Offsets& at, const Part& part);
   bool unit(const LineProgram& program, int64_t src, int64_t dst);
-  bool tile_runs(const TileRuns& method, const Offsets& at);
+  bool tile_runs(const TileRuns& method, const Offsets& at, int64_t strip);
   bool stages(const BoxPlan& box, const Stages& method, const Offsets& base, int64_t number);
   bool chunk(const Stages& method, const Offsets& at);
 

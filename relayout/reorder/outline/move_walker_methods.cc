@@ -1,5 +1,6 @@
 // How the blocks of tiles of registers, line programs and stages name elements.
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -107,21 +108,22 @@ bool MoveWalker::tiles(const BoxPlan& box, const RegisterTiles& method, const Of
 /// One unit of a line program, at these bytes of both sides.
 bool MoveWalker::unit(const LineProgram& program, int64_t src, int64_t dst) {
   const int64_t element = std::max<int64_t>(1, bits_[kDst] / 8);
-  std::size_t window = 0;
   Joined joined(found_);
-  for (const LineProgram::Line& line : program.lines) {
+  for (const LineProgram::Line& line :
+       std::span(program.lines).first(static_cast<std::size_t>(program.lines_of_unit()))) {
+    const int64_t first = line.first_window;
     for (int64_t i = 0; i < program.width; i += element) {
       int64_t from = -1;
-      for (std::size_t w = window; w < window + static_cast<std::size_t>(line.windows); ++w) {
+      for (int64_t w = first; w < first + line.windows; ++w) {
         const uint8_t place = program.index(w)[i];
-        if (place & LineProgram::kTaken) from = src + program.from[w] + (place & ~LineProgram::kTaken);
+        if (place & LineProgram::kTaken)
+          from = src + program.from[static_cast<std::size_t>(w)] + (place & ~LineProgram::kTaken);
       }
       const bool fill = from < 0 && program.fills && (line.written >> i & 1) != 0;
       if (from < 0 && !fill) continue;
       if (!joined.add_bytes(from, dst + line.dst + i, element, bits_[kDst], fill)) return false;
     }
     if (!joined.end()) return false;
-    window += static_cast<std::size_t>(line.windows);
   }
   return true;
 }

@@ -47,12 +47,6 @@ class Explainer {
             "the lines of the destination hold bytes of a few lines of the source, so that each is put "
             "together by permutations of bytes"};
   }
-  Words operator()(const PermutedRows& method) const {
-    const Words otherwise = std::visit([&](const auto& plain) { return (*this)(plain); }, method.otherwise);
-    return {otherwise.method + ", or permuted lines",
-            "rows are alike and follow each other in the destination, so that whole lines of it can be made by "
-            "permutations of bytes"};
-  }
   Words operator()(const SubByte&) const {
     return {"unpack and pack", "elements of " + std::to_string(bits(plan_.dst().dtype)) +
                                    " bits do not start at whole bytes, so that they are unpacked, moved and packed"};
@@ -100,6 +94,10 @@ std::string stages_text(const std::vector<OutlineBuffer>& buffers) {
 }
 
 std::string tiles_text(const TileRuns& tiles) {
+  if (tiles.by_lines()) {
+    const auto runs = static_cast<int64_t>(tiles.runs.size());
+    return runs == 1 ? "" : ", the largest of " + plural(runs, "run") + " that take turns";
+  }
   int64_t boxes = 0, bytes = 0;
   for (const TileRun& run : tiles.runs) {
     boxes += static_cast<int64_t>(run.boxes.size());
@@ -151,7 +149,6 @@ BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
     if (stages->writes) out.buffers.push_back({false, stages->out.count, stages->out.run});
   }
   out.kernel = plan.kernel(box) + stages_text(out.buffers);
-  if (box.as<PermutedRows>()) out.kernel += ", or by lines, where the instruction set can permute bytes";
   if (const auto* tiles = box.as<TileRuns>()) {
     out.unit = "tile";
     out.kernel += tiles_text(*tiles);

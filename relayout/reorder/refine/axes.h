@@ -26,6 +26,7 @@ void simplify(Box& box);
 /// without tables step to from `start` on.
 struct Interval {
   int64_t begin, end;
+  bool operator==(const Interval&) const = default;
 };
 Interval reach(const Offsets& start, const Axes& axes, Operand operand, int64_t unit);
 

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "relayout/reorder/methods/permuted_rows.h"
 #include "relayout/reorder/refine/sections.h"
 
 namespace relayout {
@@ -17,8 +16,6 @@ struct SectionRun {
   void measure(int64_t element);
   /// The elements of all boxes, with padding or without.
   int64_t elements(bool padding) const;
-  /// The pieces of the run, as the row of a RowPattern; none where there are too many.
-  std::vector<RowSource> pieces(int64_t element) const;
 };
 
 /// Runs that the same axes step through.
