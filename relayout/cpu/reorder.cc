@@ -128,7 +128,7 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
                            .kernels = kernels(),
                            .src = from,
                            .dst = static_cast<std::byte*>(dst),
-                           .readable = {from, static_cast<std::size_t>(data.src().span_bytes())}};
+                           .readable = {from, static_cast<std::size_t>(data.src_bytes())}};
   if (const BoxPlan* box = data.strided_block()) {
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
                        box->along_src.count, box->along_dst.count);
@@ -145,7 +145,7 @@ bool run_in_parts(const Plan& plan, const void* src, void* dst, const RunOptions
                            .kernels = kernels(),
                            .src = from,
                            .dst = static_cast<std::byte*>(dst),
-                           .readable = {from, static_cast<std::size_t>(data.src().span_bytes())}};
+                           .readable = {from, static_cast<std::size_t>(data.src_bytes())}};
   Shared boxes(context, data.boxes(), data.tables()), fills(context, data.fills(), data.tables());
   const int64_t moved = boxes.bytes(), total = moved + fills.bytes();
   const int64_t part = std::max<int64_t>(1, parts.bytes);

@@ -30,5 +30,7 @@ struct Answer {
 Cost cost_of(const Request& request, const Answer& answer);
 /// Nanoseconds: the least that stages can cost past the cache, without planning them.
 double least_staged_ns(const Request& request);
+/// Likewise, the least that line programs can cost past the cache.
+double least_lines_ns(const Request& request);
 
 }  // namespace relayout

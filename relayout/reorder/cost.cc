@@ -144,6 +144,13 @@ double least_staged_ns(const Request& request) {
   return kOfMemory * traffic_of(request).memory({from, to});
 }
 
+double least_lines_ns(const Request& request) {
+  const auto from = static_cast<double>(request.src.logical_bytes()),
+             to = static_cast<double>(request.dst.logical_bytes());
+  const Traffic traffic = traffic_of(request);
+  return traffic.prices.permuted * traffic.memory({from, to});
+}
+
 Cost cost_of(const Request& request, const Answer& answer) {
   const Traffic traffic = traffic_of(request);
   Price price(request, answer.streams, traffic);

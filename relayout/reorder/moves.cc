@@ -1,9 +1,14 @@
 // The order in which methods that move bits are asked: join sub-byte elements to bytes where that is possible; look
 // whether tiles of registers suit the box; then choose rows and columns of pieces, and the method that suits these.
-// Start at plan_move() at the end.
+// Through the cache, a box is planned with tiles of registers and without, and the price decides. Start at plan_move()
+// at the end.
 #include "relayout/reorder/moves.h"
 
+#include <array>
 #include <limits>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "relayout/reorder/cached_price.h"
 #include "relayout/reorder/region.h"
@@ -48,6 +53,10 @@ BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTi
   return plan_copied_pieces(std::move(region), std::move(rest), streams, rules);
 }
 
+/// Bytes of a region from which on a transposition is worth its start without tiles of registers, whose blocks hold
+/// several regions.
+constexpr int64_t kWorthTransposition = 4 << 10;
+
 /// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then a plain copy
 /// or transposition is best.
 bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
@@ -56,7 +65,7 @@ bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
   const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
   return row != axes.end() && col != axes.end() && row->extent * element >= kRegister &&
          col->extent * element >= (streams ? kCacheLine : kRegister) &&
-         row->extent * col->extent * element >= kSmallTiles;
+         row->extent * col->extent * element >= kWorthTransposition;
 }
 
 /// Whether one side interleaves a few long runs of the other side, for which there are kernels of their own.
@@ -73,32 +82,57 @@ bool interleaves_few(Box& box, int64_t element) {
   return false;
 }
 
-/// Plans a simplified box of elements of whole bytes.
-BoxPlan plan_bytes(Box box, int64_t element, bool streams, const BlockRules& rules) {
+/// Plans a simplified box of elements of whole bytes; with `tiled`, by tiles of registers where these can be.
+BoxPlan plan_bytes(Box box, int64_t element, bool streams, bool tiled, const BlockRules& rules) {
   if (auto repeated = plan_repeated_pieces(box, element, streams)) return *std::move(repeated);
   turn_along_src(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
     return plan_elements(std::move(box), element, {}, streams, rules);
-  auto tiles = element < kRegister ? plan_register_tiles(box, element) : std::nullopt;
-  if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
+  auto tiles = tiled && element < kRegister ? plan_register_tiles(box, element) : std::nullopt;
+  if (tiles && (!streams || wants_tiles(*tiles))) return *std::move(tiles);
   return plan_elements(std::move(box), element, std::move(tiles), streams, rules);
+}
+
+/// Plans boxes through the cache, by the cheaper of two ways: `cut` by tiles of registers, where they can be, or
+/// `whole` without.
+void plan_cached(const Box& whole, std::span<Box> cut, int64_t element, const BlockRules& rules,
+                 std::vector<BoxPlan>& out) {
+  const std::size_t first = out.size();
+  double tiled_ns = 0;
+  bool tiled = false;
+  for (Box& box : cut) {
+    const BoxPlan& plan = out.emplace_back(plan_bytes(std::move(box), element, false, true, rules));
+    tiled_ns += cached_ns(plan);
+    tiled = tiled || plan.as<RegisterTiles>();
+  }
+  if (!tiled) return;
+  BoxPlan plain = plan_bytes(whole, element, false, false, rules);
+  if (cached_ns(plain) >= tiled_ns) return;
+  out.resize(first);
+  out.push_back(std::move(plain));
 }
 
 }  // namespace
 
 BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
-  return plan_bytes(std::move(box), std::max(1, bits(dtype) / 8), streams, rules);
+  const int64_t element = std::max(1, bits(dtype) / 8);
+  if (streams) return plan_bytes(std::move(box), element, true, true, rules);
+  std::vector<BoxPlan> out;
+  Box cut = box;
+  plan_cached(box, std::span(&cut, 1), element, rules, out);
+  return std::move(out[0]);
 }
 
 void plan_cached_moves(Box box, int64_t element, const BlockRules& rules, std::vector<BoxPlan>& out) {
   const Box whole = box;
   const std::size_t first = out.size();
   auto left = cut_for_tiles(box, element);
-  out.push_back(plan_bytes(std::move(box), element, false, rules));
+  std::array<Box, 2> cut{std::move(box)};
   if (left) {
     simplify(*left);
-    out.push_back(plan_bytes(*std::move(left), element, false, rules));
+    cut[1] = *std::move(left);
   }
+  plan_cached(whole, std::span(cut).first(left ? 2 : 1), element, rules, out);
   if (rules.tuning.way == Tuning::Way::boxes) return;
   double others = 0;
   for (std::size_t i = first; i < out.size(); ++i) others += cached_ns(out[i]);

@@ -10,7 +10,7 @@ namespace relayout {
 
 PlanData::PlanData(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
                    const Tuning& tuning)
-    : request_(src, dst, attributes, machine, tuning) {
+    : request_(src, dst, attributes, machine, tuning), src_bytes_(request_.src.span_bytes()) {
   if (request_.empty()) return;
   answer_ = Planner(request_).best();
   request_.index_dims = {};  // their blocks are in the answer's tables
@@ -30,7 +30,8 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
 std::string PlanData::kernel() const {
   if (boxes().empty()) return "none";
   const BoxPlan& box = *std::ranges::max_element(boxes(), {}, &BoxPlan::elements);
-  if (const auto* lines = box.as<ProgrammedLines>()) return "lines " + std::to_string(lines->program->width);
+  if (const auto* lines = box.as<ProgrammedLines>())
+    return "lines " + std::to_string(lines->program->width) + (streams() ? " stream" : "");
   return std::string(name(box.shape())) + " " + std::to_string(box.piece[kSrc]) + (converts() ? " convert" : "") +
          (streams() ? " stream" : "");
 }

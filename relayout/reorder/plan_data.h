@@ -28,6 +28,8 @@ class PlanData {
                                               const Tuning& tuning);
 
   const TensorDesc& src() const { return request_.src; }
+  /// src().span_bytes(), which takes longer to compute than a small reorder.
+  int64_t src_bytes() const { return src_bytes_; }
   const TensorDesc& dst() const { return request_.dst; }
   const Attributes& attributes() const { return request_.attributes; }
   /// The machine that the plan is made for.
@@ -60,6 +62,7 @@ class PlanData {
  private:
   Request request_;
   Answer answer_;
+  int64_t src_bytes_ = 0;
   bool one_strided_block_ = false;
 };
 

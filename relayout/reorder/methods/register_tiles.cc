@@ -167,7 +167,7 @@ std::optional<Planned<RegisterTiles>> plan_register_tiles(Box box, int64_t eleme
   return Planned<RegisterTiles>{std::move(out), method};
 }
 
-bool wants_tiles(const Planned<RegisterTiles>& planned, bool streams) {
+bool wants_tiles(const Planned<RegisterTiles>& planned) {
   const auto& [plan, method] = planned;
   const auto permutes = [](const std::array<uint8_t, kRegister>& pattern) {
     for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -176,21 +176,12 @@ bool wants_tiles(const Planned<RegisterTiles>& planned, bool streams) {
     return false;
   };
   if (permutes(method.src_pattern) || permutes(method.dst_pattern)) return true;
-  const int64_t piece = plan.piece[kSrc], region = method.row_run * method.col_run, run = method.col_run * piece;
-  // Where pieces of 16 bytes do not follow each other on one side, tiles would move them one by one. Kernels that take
-  // lists of where rows and columns start do that faster.
-  if (piece == kRegister && std::min(method.row_run, method.col_run) == 1 && !streams) return false;
-  // Short runs of the destination are better done by tiles if several of them lie in one line.
-  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kCacheLine; };
-  if (!streams && run < kRegister && std::ranges::any_of(plan.along_dst.axes, in_line)) return true;
+  const int64_t piece = plan.piece[kSrc], run = method.col_run * piece;
   if (std::min(method.row_run, method.col_run) * piece < kRegister) return false;
-  if (streams) {
-    // Past the cache, a plain transposition is better if it can write whole lines: where a run is at least a line, or
-    // where runs that follow each other make a line together.
-    const Axis& row = plan.along_src.axes[0];
-    return run < kCacheLine && (row.stride[kDst] != run || row.extent * run < kCacheLine);
-  }
-  return region * piece < kSmallTiles && region < plan.elements;
+  // A plain transposition is better if it can write whole lines: where a run is at least a line, or where runs that
+  // follow each other make a line together.
+  const Axis& row = plan.along_src.axes[0];
+  return run < kCacheLine && (row.stride[kDst] != run || row.extent * run < kCacheLine);
 }
 
 void fetch_next_block(Loops& loops, RegisterTiles& method) {

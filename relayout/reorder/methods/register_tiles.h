@@ -23,19 +23,14 @@ struct RegisterTiles {
   bool operator==(const RegisterTiles&) const = default;
 };
 
-/// A transposition whose region has fewer than kSmallTiles bytes is better done by tiles of registers, whose blocks
-/// hold several regions.
-inline constexpr int64_t kSmallTiles = 4 << 10;
-
 /// Plans a box of elements of `element` bytes. Nothing where the runs of both sides are so short that a tile would hold
 /// only a few elements, even once groups of bytes are permuted.
 std::optional<Planned<RegisterTiles>> plan_register_tiles(Box box, int64_t element);
 
-/// Whether a box is better done by tiles of registers than by a plain transposition. That is so where bytes within
-/// groups are permuted, and where a plain transposition would have a small region, or would write several short runs to
-/// one line. If the destination is written past the cache (`streams`), it is so where a plain transposition could not
-/// write whole lines. It is not so, except past the cache, for pieces of 16 bytes that do not follow each other.
-bool wants_tiles(const Planned<RegisterTiles>& plan, bool streams);
+/// Whether a box past the cache is better done by tiles of registers, through it, than by a plain transposition: where
+/// bytes within groups are permuted, and where a plain transposition could not write whole lines. (Through the cache
+/// the price decides.)
+bool wants_tiles(const Planned<RegisterTiles>& plan);
 
 /// Where both sides are dense along the same axis but one side begins with less than 16 bytes of other axes, a tile of
 /// registers takes 2, 4 or 8 steps of that axis to fill 16 bytes. Cuts `box` to a multiple of that number of steps and
