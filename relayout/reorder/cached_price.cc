@@ -82,6 +82,15 @@ double block_ns(const Loops& box, const RegisterTiles& method) {
   return kRegisterBlock + kStart * count(rows + cols) + runs * tiles.of(row_run, col_run) * kRegisterTile[tiles.size];
 }
 
+/// What a block of tiles of registers that runs do not fill takes longer where stores of a part of a register cannot be
+/// masked: its pieces are then moved one by one.
+double unfilled_ns(const Loops& box, const RegisterTiles& method, const Machine& machine) {
+  const int64_t rows = box.along_src.block, cols = box.along_dst.block;
+  const int64_t run = std::min({method.row_run, rows, method.col_run, cols});
+  if (machine.permuted_bytes == kCacheLine || run >= Tiles(box.piece[kSrc]).side) return 0;
+  return count(rows * cols) * kElement;
+}
+
 double block_ns(const Loops& box, const LongCopy&) {
   return kLongBlock + count(box.along_src.block) *
                           (kLongRunNs + kLine * count(ceil_div(box.along_dst.block * box.piece[kSrc], kCacheLine)));
@@ -137,19 +146,21 @@ bool has_cached_price(const BoxPlan& box) {
                                           box.method);
 }
 
-double cached_ns(const BoxPlan& box) {
+double cached_ns(const BoxPlan& box, const Machine& machine) {
   if (const auto* lines = box.as<ProgrammedLines>()) return line_program_ns(box, *lines->program);
-  return std::visit(
+  const double block = std::visit(
       [&](const auto& method) -> double {
         if constexpr (requires { block_ns(box, method); })
-          return count(box.blocks) * block_ns(box, method);
+          return block_ns(box, method);
         else
           return 0;
       },
       box.method);
+  const auto* tiles = box.as<RegisterTiles>();
+  return count(box.blocks) * (block + (tiles ? unfilled_ns(box, *tiles, machine) : 0));
 }
 
-double stages_ns(const Loops& loops, const Stages& method) {
+double stages_ns(const Loops& loops, const Stages& method, const Machine& machine) {
   /// Nanoseconds to start a chunk and a stretch, and bytes of a buffer that are read or written a nanosecond.
   constexpr double kChunk = 30, kStretchNs = 3, kBuffered = 16;
   const auto stretches = [&](bool buffer, const Stretches& side, bool converts) {
@@ -169,7 +180,7 @@ double stages_ns(const Loops& loops, const Stages& method) {
                  stretches(method.writes, method.out, method.converts && method.converts_last);
   double moved = 0;
   for (const BoxPlan& box : method.moves) {
-    chunk += cached_ns(box);
+    chunk += cached_ns(box, machine);
     moved += count(box.elements);
   }
   return chunk * count(loops.elements) / moved;

@@ -45,6 +45,7 @@ class Price {
  public:
   Price(const Request& request, bool streams, const Traffic& traffic)
       : traffic_(traffic),
+        machine_(request.machine),
         streams_(streams),
         src_bytes_(bits(request.src.dtype) / 8.0),
         dst_bytes_(bits(request.dst.dtype) / 8.0),
@@ -62,7 +63,7 @@ class Price {
         written_ += padding;
         bytes.to += padding;
       }
-      ns_ += times * (kBoxNs + traffic_.prices.kernels * cached_ns(box)) + bytes.both() * waited_cached_;
+      ns_ += times * (kBoxNs + traffic_.prices.kernels * cached_ns(box, machine_)) + bytes.both() * waited_cached_;
       return;
     }
     std::visit([&](const auto& method) { add(box, method, times, in_tile); }, box.method);
@@ -84,7 +85,7 @@ class Price {
     if constexpr (std::is_same_v<M, Fill>) past_cache = past_cache || method.past_cache;
     double in_registers = 0;
     if constexpr (requires { method.each; })
-      in_registers = has_cached_price(box) ? times * traffic_.prices.kernels * cached_ns(box) : 0;
+      in_registers = has_cached_price(box) ? times * traffic_.prices.kernels * cached_ns(box, machine_) : 0;
     if (past_cache)
       ns_ += std::max(streamed(box, method, traffic_, bytes), in_registers);
     else if (streams_)
@@ -104,7 +105,7 @@ class Price {
     /// Past the cache, the buffers' stages take some of the time while memory is waited for.
     constexpr double kBesideMemory = 0.5;
     const Bytes bytes = count(times * static_cast<double>(box.elements), true);
-    const double cached = times * traffic_.prices.kernels * stages_ns(box, method);
+    const double cached = times * traffic_.prices.kernels * stages_ns(box, method, machine_);
     ns_ += kBoxNs + (box.past_cache ? kBesideMemory * cached + kOfMemory * traffic_.memory(bytes)
                                     : cached + bytes.both() * waited_cached_);
   }
@@ -128,6 +129,7 @@ class Price {
   }
 
   const Traffic& traffic_;
+  const Machine& machine_;
   const bool streams_;
   /// Bytes of an element of the source and of the destination, and of the old value that is read from the destination.
   const double src_bytes_, dst_bytes_, old_bytes_;

@@ -89,7 +89,7 @@ BoxPlan plan_bytes(Box box, int64_t element, bool streams, bool tiled, const Blo
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
     return plan_elements(std::move(box), element, {}, streams, rules);
   auto tiles = tiled && element < kRegister ? plan_register_tiles(box, element) : std::nullopt;
-  if (tiles && (!streams || wants_tiles(*tiles))) return *std::move(tiles);
+  if (tiles && (streams ? wants_tiles(*tiles) : !copies_pieces(*tiles))) return *std::move(tiles);
   return plan_elements(std::move(box), element, std::move(tiles), streams, rules);
 }
 
@@ -102,12 +102,12 @@ void plan_cached(const Box& whole, std::span<Box> cut, int64_t element, const Bl
   bool tiled = false;
   for (Box& box : cut) {
     const BoxPlan& plan = out.emplace_back(plan_bytes(std::move(box), element, false, true, rules));
-    tiled_ns += cached_ns(plan);
+    tiled_ns += cached_ns(plan, rules.machine);
     tiled = tiled || plan.as<RegisterTiles>();
   }
   if (!tiled) return;
   BoxPlan plain = plan_bytes(whole, element, false, false, rules);
-  if (cached_ns(plain) >= tiled_ns) return;
+  if (cached_ns(plain, rules.machine) >= tiled_ns) return;
   out.resize(first);
   out.push_back(std::move(plain));
 }
@@ -135,7 +135,7 @@ void plan_cached_moves(Box box, int64_t element, const BlockRules& rules, std::v
   plan_cached(whole, std::span(cut).first(left ? 2 : 1), element, rules, out);
   if (rules.tuning.way == Tuning::Way::boxes) return;
   double others = 0;
-  for (std::size_t i = first; i < out.size(); ++i) others += cached_ns(out[i]);
+  for (std::size_t i = first; i < out.size(); ++i) others += cached_ns(out[i], rules.machine);
   if (rules.tuning.way == Tuning::Way::lines) others = std::numeric_limits<double>::max();
   auto lines = plan_line_program(whole, element, {rules.machine, others});
   if (!lines) return;

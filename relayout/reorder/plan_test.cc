@@ -55,12 +55,13 @@ TEST(Plan, WhatBothSidesStartWithIsOneElement) {
   const BoxPlan both = plan_of("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).data().boxes()[0];
   EXPECT_EQ(both.shape(), KernelShape::transpose);
   EXPECT_EQ(both.piece[kSrc], 16);
-  // A piece has the block of 4 b, which both sides have, and two steps along d.
-  const BoxPlan one = plan_of("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).data().boxes()[0];
-  EXPECT_EQ(one.piece[kSrc], 8);
+  // Tiles of aBcd4b -> ABcd4b2a: a piece has the block of 4 b, which both sides have, and two steps along d.
+  const Box box{{}, {{640, {1, 2, 0}, -1}, {2, {640, 1, 0}, -1}, {16, {1280, 1280, 0}, -1}}};
+  const auto one = plan_register_tiles(box, 1);
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->loops.piece[kSrc], 8);
   const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
-  ASSERT_TRUE(one.as<RegisterTiles>());
-  EXPECT_EQ(one.as<RegisterTiles>()->dst_pattern, a_first);
+  EXPECT_EQ(one->method.dst_pattern, a_first);
   // Here the two sides have different innermost dims.
   EXPECT_EQ(plan_of("abcd", "acdb", {2, 16, 16, 16}, DType::u8).data().boxes()[0].piece[kSrc], 1);
 }
@@ -101,8 +102,8 @@ TEST(Plan, FewAreInterleavedRowByRow) {
   }
 }
 
-// Groups of 16 bytes that differ in their order alone go by a line program; where they do not make long runs, larger
-// elements are transposed.
+// Groups of 16 bytes that differ in their order alone go by a line program; where they do not make long runs, what both
+// sides start with is one larger element.
 TEST(Plan, PermutedGroups) {
   for (const auto& [from, to] : {std::pair("aBCd4c4b", "aBCd2b4c2b"), std::pair("aBCd4b4c", "aBCd4c4b")}) {
     const Plan p = plan_of(from, to, {8, 64, 32, 5}, DType::s8);
@@ -110,7 +111,8 @@ TEST(Plan, PermutedGroups) {
     ASSERT_TRUE(p.data().boxes()[0].as<ProgrammedLines>()) << p.explain();
   }
   const Plan p = plan_of("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
-  ASSERT_TRUE(p.data().boxes()[0].as<Transposition>()) << p.explain();
+  EXPECT_EQ(p.data().boxes()[0].shape(), KernelShape::transpose) << p.explain();
+  EXPECT_EQ(p.data().boxes()[0].piece[kSrc], 4) << p.explain();
 }
 
 // Gathers have blocks that are not too small, whichever axes are short: where there are few rows, a block has more

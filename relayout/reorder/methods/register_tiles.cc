@@ -81,6 +81,17 @@ bool whole_groups(const Box& box, int64_t element) {
   });
 }
 
+/// Whether groups of 16 bytes are permuted on one side or both.
+bool permutes(const RegisterTiles& method) {
+  const auto differs = [](const std::array<uint8_t, kRegister>& pattern) {
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+      if (pattern[i] != i) return true;
+    }
+    return false;
+  };
+  return differs(method.src_pattern) || differs(method.dst_pattern);
+}
+
 }  // namespace
 
 std::optional<Box> cut_for_tiles(Box& box, int64_t element) {
@@ -167,15 +178,13 @@ std::optional<Planned<RegisterTiles>> plan_register_tiles(Box box, int64_t eleme
   return Planned<RegisterTiles>{std::move(out), method};
 }
 
+bool copies_pieces(const Planned<RegisterTiles>& plan) {
+  return plan.loops.piece[kSrc] == kRegister && !permutes(plan.method);
+}
+
 bool wants_tiles(const Planned<RegisterTiles>& planned) {
   const auto& [plan, method] = planned;
-  const auto permutes = [](const std::array<uint8_t, kRegister>& pattern) {
-    for (std::size_t i = 0; i < pattern.size(); ++i) {
-      if (pattern[i] != i) return true;
-    }
-    return false;
-  };
-  if (permutes(method.src_pattern) || permutes(method.dst_pattern)) return true;
+  if (permutes(method)) return true;
   const int64_t piece = plan.piece[kSrc], run = method.col_run * piece;
   if (std::min(method.row_run, method.col_run) * piece < kRegister) return false;
   // A plain transposition is better if it can write whole lines: where a run is at least a line, or where runs that

@@ -72,7 +72,7 @@ bool plan_moves(const Together& together, const std::vector<ChunkAxis>& axes, co
   if (boxes.size() == 1 || rules.tuning.way == Tuning::Way::boxes) return true;
   // All of them by one line program, where that takes less.
   double ns = 0;
-  for (const BoxPlan& move : method.moves) ns += cached_ns(move);
+  for (const BoxPlan& move : method.moves) ns += cached_ns(move, rules.machine);
   constexpr int64_t kAnywhere = std::numeric_limits<int64_t>::max();  // what else lies in buffers is never read
   const auto joined = join(boxes, {element, element}, {{kAnywhere, kAnywhere}}, {}, false);
   auto program =
