@@ -93,18 +93,18 @@ class ProgramRunner {
     if (rest > 0) unit(last - steps, cols, col_, 1);
   }
 
-  /// Makes rows of one column; the last strip of a region goes on to its end.
+  /// Makes rows of one column. Strips begin and end at lines; the one that comes up to the end of the region makes all
+  /// that is left of it.
   void make_past_cache(const std::byte* src, std::byte* dst, const IndexRange& rows, const Start& start) const {
     const int64_t steps = program_.steps, stride = row_.stride[kDst], first = rows.begin + start.row,
-                  last = std::min(rows.end() + start.row, rows.total);
+                  begin = first * stride + start.bytes, total = rows.total * stride,
+                  end = std::min(total, (rows.end() + start.row) * stride + start.bytes);
     if (rows.begin == 0) make_first(src, dst, start);
-    if (first >= rows.total) return;
-    const bool ends = last == rows.total;
-    const int64_t bytes = (last - first) * stride - (ends ? start.bytes : 0), units = bytes / (steps * stride),
-                  done = first + units * steps;
+    if (begin >= total) return;
+    const int64_t units = (end - begin) / (steps * stride), done = first + units * steps;
     kernel_(row_of(src, kSrc, first), row_of(dst, first), program_,
             {units, steps * row_.stride[kSrc], steps * stride, start.first_line, program_.lines_of_unit(), true});
-    if (ends) make_last(src, dst, done, rows.total, start);
+    if (end == total) make_last(src, dst, done, rows.total, start);
   }
 
   /// Makes what lies before the first whole unit: the bytes before the first line, and the last lines of a unit that

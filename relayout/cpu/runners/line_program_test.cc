@@ -110,6 +110,7 @@ TEST(LineProgramRun, PastTheCacheFromAnywhereInLines) {
                             {"nChw8c", "nhwc", {1, 24, 53, 65}, DType::u16},  // rows of 48 bytes
                             {"nCw7c", "nCw12c", {1, 84, 1501}, DType::u16},   // runs that take turns
                             {"nCw7c", "nCw16c", {1, 112, 1300}, DType::u32},  // rows of a line: four phases
+                            {"nCw7c", "nCw16c", {1, 112, 1153}, DType::u16},  // rows of half a line; a strip of one row
                             {"nwc", "nCw32c", {1, 37, 1531}, DType::u8},      // padding is set
                             {"abc", "bac", {4001, 19, 7}, DType::u16}};
   Found found;
