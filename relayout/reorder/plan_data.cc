@@ -29,7 +29,9 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
 
 std::string PlanData::kernel() const {
   if (boxes().empty()) return "none";
-  const BoxPlan& box = *std::ranges::max_element(boxes(), {}, &BoxPlan::elements);
+  const BoxPlan& largest = *std::ranges::max_element(boxes(), {}, &BoxPlan::elements);
+  const auto* tiles = largest.as<TileRuns>();
+  const BoxPlan& box = tiles && tiles->by_lines() ? tiles->largest() : largest;
   if (const auto* lines = box.as<ProgrammedLines>())
     return "lines " + std::to_string(lines->program->width) + (streams() ? " stream" : "");
   return std::string(name(box.shape())) + " " + std::to_string(box.piece[kSrc]) + (converts() ? " convert" : "") +

@@ -27,9 +27,10 @@ class Planner {
   /// Box by box through the cache.
   Answer each_box() const;
   Answer indexed_boxes() const;
-  /// All as one line program, where that takes less than `most_ns` nanoseconds.
+  /// All as one line program, through the cache or past it, where that takes less than `most_ns` nanoseconds.
   std::optional<Answer> program(double most_ns, bool past_cache) const;
-  /// Box by box past the cache, those that can be by line programs. Nothing where none can.
+  /// Box by box past the cache, those that can be by line programs. Nothing where none can, or where boxes share lines
+  /// and one of them cannot.
   std::optional<Answer> lines_past_cache(double most_ns) const;
   /// All by way of buffers in the cache.
   std::optional<Answer> stages() const;

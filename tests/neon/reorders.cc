@@ -24,8 +24,8 @@ struct Reorder {
 
 // At least one for each family that NEON has kernels of. What plain C++ does value by value takes a fraction on NEON.
 // Copies and conversions of the simplest types take as many, because the compiler makes NEON instructions of plain C++
-// by itself, and of the latter better ones: it handles 16 values at a time where the kernel handles 4. A permuted line
-// of 16 bytes takes more than the copies that it replaces.
+// by itself, and of the latter better ones: it handles 16 values at a time where the kernel handles 4. A line of a
+// program of 16 bytes takes more than the copies that it replaces.
 const Reorder kReorders[] = {
     {"copy of padded rows", 1.15, "strides:80,1", "ab", {64, 67}},
     {"nchw to nhwc", 0.45, "nchw", "nhwc", {1, 64, 8, 16}},

@@ -206,6 +206,7 @@ TEST(MoveOrderProperty, EveryWay) {
       {desc("ba", {64, 64}, DType::f16), swizzled("ab", {64, 64}, Swizzle::make(3, 3, 3), DType::f16)},
       {swizzled("ab", {64, 64}, Swizzle::make(2, 4, 3), DType::f32), desc("ab", {64, 64})},
       {desc("ab", {37, 65}), desc("ab", {37, 65})},
+      {desc("hwio", {128, 32, 1, 1}, DType::u8), desc("OIhw4i4o4i", {128, 32, 1, 1}, DType::u8)},
   };
   for (const auto& [src, dst] : pairs) {
     for (const Tuning::Way way : {Tuning::Way::cheapest, Tuning::Way::boxes, Tuning::Way::lines, Tuning::Way::stages}) {

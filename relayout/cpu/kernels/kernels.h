@@ -184,7 +184,7 @@ using FlushKernel = void (*)();
 /// One instruction set's kernels: a member for each line of kernels.inc, which says what it is and where it is null.
 struct Kernels {
   std::string_view isa;
-  /// How many bytes one instruction permutes anyhow: 64, or 16.
+  /// How many bytes one instruction puts into any order: 64, or 16.
   int64_t permuted_bytes;
 #define RELAYOUT_KERNEL(name, signature, since, presence, stores, does) KernelMembers<signature>::Type name;
 #include "relayout/cpu/kernels/kernels.inc"

@@ -22,7 +22,7 @@ void line_program_plain(const std::byte* src, std::byte* dst, const LineProgram&
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// How many bytes one instruction permutes anyhow.
+/// How many bytes one instruction puts into any order.
 #if HWY_TARGET <= HWY_AVX3_DL
 constexpr int64_t kPermutedBytes = 64;
 #else
@@ -59,8 +59,8 @@ HWY_INLINE void program_line16(const std::byte* src, std::byte* dst, const int64
   const Block16<uint8_t> d;
   const auto taken = hn::Set(d, LineProgram::kTaken);
   auto made = hn::Zero(d);
-  if constexpr (kStore == LineStore::past_cache) prefetch(src + from[0] + kWindowsAhead);
   for (int64_t w = 0; w < windows; ++w) {
+    if (kStore == LineStore::past_cache && w == 0) prefetch(src + from[0] + kWindowsAhead);
     const auto places = hn::Xor(hn::Load(d, index + 16 * w), taken);
     made = hn::Or(made, hn::TableLookupBytesOr0(hn::LoadU(d, as<uint8_t>(src + from[w])), places));
   }

@@ -55,7 +55,8 @@ class ProgramRunner {
     for (int64_t c = 0; c < cols; ++c) {
       const std::byte* const from = src + c * col_.stride[kSrc];
       std::byte* const to = dst + c * col_.stride[kDst];
-      if (const auto start = start_of_lines(to); start && rows.total > program_.steps + start->row)
+      // (A region has at least two units, and so one from wherever its lines start.)
+      if (const auto start = start_of_lines(to))
         make_past_cache(from, to, rows, *start);
       else
         make(from, to, rows, 1);

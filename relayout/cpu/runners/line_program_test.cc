@@ -112,6 +112,8 @@ TEST(LineProgramRun, PastTheCacheFromAnywhereInLines) {
                             {"nCw7c", "nCw16c", {1, 112, 1300}, DType::u32},  // rows of a line: four phases
                             {"nCw7c", "nCw16c", {1, 112, 1153}, DType::u16},  // rows of half a line; a strip of one row
                             {"nwc", "nCw32c", {1, 37, 1531}, DType::u8},      // padding is set
+                            {"nwc", "nCw12c", {1, 3, 4001}, DType::f32},      // lines of padding alone
+                            {"nwc", "nCw16c", {1, 3, 4001}, DType::f32},
                             {"abc", "bac", {4001, 19, 7}, DType::u16}};
   Found found;
   int64_t runs = 0;

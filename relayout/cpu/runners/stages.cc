@@ -59,7 +59,8 @@ class StretchRunner {
   void permute(int64_t first, std::byte* image, bool stream) const {
     const int64_t at = packed_ ? first * element_bits_ / 8 : first;
     const LineProgram& lines = stretches_.period;
-    if (lines.width > 0 && !(stream && (!at_lines_ || to_line(context_.dst + at) != 0))) {
+    if (lines.width > 0 && context_.kernels.permuted_bytes == lines.width &&
+        !(stream && (!at_lines_ || to_line(context_.dst + at) != 0))) {
       const auto count = static_cast<int64_t>(lines.lines.size()), periods = rows_ / stretches_.count;
       const ProgramUnits units{periods, count * kCacheLine, count * kCacheLine, 0, count, stream};
       for (int64_t row = 0; row < rows_; row += periods) {

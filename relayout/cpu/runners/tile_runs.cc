@@ -1,7 +1,8 @@
 // Runs tiles that several boxes fill. A run is put together in an image in the first-level cache,
 // at the same place within a line as in the destination, and then written past the cache; or its lines are made
-// straight from the source by a line program. Where the next tile continues a run, the line that both share is left to
-// the next tile. A line that is written in two stores would be read first, and all stores after it would wait.
+// straight from the source by a line program. Where the next tile continues the run of an image, the line that both
+// share is left to the next tile. A line that is written in two stores would be read first, and all stores after it
+// would wait.
 #include <cstring>
 #include <utility>
 
@@ -122,11 +123,9 @@ class RunOfTile {
   if (context.kernels.flush) context.kernels.flush();
 }
 
-}  // namespace
-
 /// Runs tiles whose runs are written by line programs.
-static void run_lines(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables,
-                      int64_t begin, int64_t end) {
+void run_lines(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables,
+               int64_t begin, int64_t end) {
   RunContext inside = context;
   Odometer at(loops, tables);
   const int64_t turns = loops.along_src.blocks;
@@ -142,6 +141,8 @@ static void run_lines(const RunContext& context, const Loops& loops, const TileR
   }
   if (context.kernels.flush) context.kernels.flush();
 }
+
+}  // namespace
 
 void run_all(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,
              int64_t end) {

@@ -2,11 +2,9 @@
 #include "relayout/reorder/methods/line_program.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 namespace relayout {
@@ -201,6 +199,7 @@ std::optional<Planned<ProgrammedLines>> plan_units(Unit unit, const Box& common,
   out.along_src.axes = {unit.row};
   out.along_src.count = unit.row.extent;
   // Windows of which most bytes are of other units: those are made next, while the source's lines are in the cache.
+  // Past the cache, where lines come from memory, so are those of which some are.
   const bool sparse = unit.written() < program->windows_of_unit() * width / (rules.past_cache ? 1 : 2);
   const auto near = nearest(rest.axes, kSrc);
   const bool across =
@@ -231,7 +230,6 @@ LineProgram swizzled_lines(const Swizzle& swizzle, int element_bits, const Machi
     return out;
   out.width = kCacheLine;
   out.windows = 1;
-  out.reads = {0, lines * kCacheLine};
   for (int64_t i = 0; i < lines; ++i) {
     // What the offsets of a line are XORed with.
     const int64_t at = i * kCacheLine, other = bytes(swizzle.apply(at / run * swizzle.run())) ^ at;

@@ -6,7 +6,9 @@
 // lines of the destination, which *windows* of the source each line needs and which bytes of a window go where. One
 // instruction permutes the bytes of a window into their places. The same list serves all units: they differ only by
 // where they start on both sides. A window is read as a whole: bytes of it that the line does not need, also in gaps of
-// the source, are read and left out, but none before the first or behind the last byte that the unit needs.
+// the source, are read and left out, but none before the first or behind the last byte that the unit needs
+// (LineProgram::reads). Past the cache, some lines of a unit are made that begins before its region or ends behind it,
+// if all that the unit reads lies within the source.
 //
 //     s16 ncw -> nwc with 3 channels of 21: a line has two or three windows of an image of 126 bytes
 //
@@ -17,7 +19,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,8 +48,8 @@ struct LineProgram {
   };
 
   int64_t width = 0;  // bytes of a line and of a window: 64 or 16
-  /// The lines of a unit. With several phases, also those of a unit that begins 16 bytes later, 32, and 48, which needs
-  /// the first of these bytes of the unit that follows: where units start at lines, or at the same byte of each.
+  /// The lines of a unit. With several phases, then also those of a unit that begins 16 bytes after its first row, 32,
+  /// and 48, and ends as many bytes into the row behind its last one.
   std::vector<Line> lines;
   int64_t phases = 1;
   std::vector<int64_t> from;  // where each window starts in the source, from where its unit starts
@@ -59,7 +60,8 @@ struct LineProgram {
   bool masked = false;
   /// Whether bytes that are written and of no window are set to 0: padding.
   bool fills = false;
-  /// Steps of the row axis that a unit has. A unit that would have fewer starts earlier, and is partly made twice.
+  /// Steps of the row axis that a unit has. Through the cache, a unit that would have fewer starts earlier, and is
+  /// partly made twice. Past it, a region has at least two units, and only some lines of the last one are made.
   int64_t steps = 1;
 
   bool operator==(const LineProgram&) const = default;

@@ -33,7 +33,8 @@ std::optional<Planned<RegisterTiles>> plan_register_tiles(Box box, int64_t eleme
 /// Whether tiles would only copy pieces of 16 bytes, for which there are kernels that start faster.
 bool copies_pieces(const Planned<RegisterTiles>& plan);
 
-/// Whether a box past the cache is better done by tiles of registers, through it, than by a plain transposition: where
+/// Whether a box beyond the caches is better done by tiles of registers, which write through them, than by a plain
+/// transposition past them: where
 /// bytes within groups are permuted, and where a plain transposition could not write whole lines. (Through the cache
 /// the price decides.)
 bool wants_tiles(const Planned<RegisterTiles>& plan);

@@ -61,6 +61,7 @@ std::string tables_text(const std::vector<IndexTable>& tables, const char* moved
 }  // namespace
 
 std::string PlanData::kernel(const BoxPlan& box) const {
+  if (const auto* tiles = box.as<TileRuns>(); tiles && tiles->by_lines()) return kernel(tiles->largest());
   if (const auto* lines = box.as<ProgrammedLines>()) {
     return "lines of " + std::to_string(lines->program->width) + " bytes by permutations, " +
            std::to_string(lines->program->windows_of_unit()) + " windows for " +

@@ -68,7 +68,12 @@ class Explainer {
     return {"stages", sides + (method.reads && method.writes ? " reached" : "") +
                           " in long stretches by way of the cache, and elements change places there"};
   }
-  Words operator()(const TileRuns&) const {
+  Words operator()(const TileRuns& tiles) const {
+    if (tiles.by_lines()) {
+      return {"line programs",
+              "several boxes write to the same lines of the destination, so that each run of it is put together by "
+              "permutations of bytes, and runs that read the same lines take turns"};
+    }
     return {"tiles",
             "several boxes write to the same lines of the destination, so that each line is written once, tile "
             "by tile"};
