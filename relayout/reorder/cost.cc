@@ -81,7 +81,10 @@ class Price {
         ns_ += kFetchedNs * times * static_cast<double>(box.elements) * std::max(0.0, 1 - 1 / traffic_.spread);
     }
     bool past_cache = streams_ && !in_tile;
-    if constexpr (std::is_same_v<M, ProgrammedLines>) past_cache = box.past_cache;
+    if constexpr (std::is_same_v<M, ProgrammedLines>) {
+      past_cache = box.past_cache;
+      if (method.program->fills) written_ += times * static_cast<double>(method.written) - bytes.to;
+    }
     if constexpr (std::is_same_v<M, Fill>) past_cache = past_cache || method.past_cache;
     double in_registers = 0;
     if constexpr (requires { method.each; })

@@ -102,6 +102,12 @@ TEST(StreamedPlan, RunsByLinePrograms) {
     EXPECT_EQ(run.boxes[0].blocks, box.along_src.blocks);
   }
   EXPECT_NE(p.explain().find("the largest of 4 runs that take turns"), std::string::npos) << p.explain();
+  // Padding counts among the bytes that are written.
+  const Dims few{1, 3, 9000};
+  const Plan padded = Plan::make(desc("nwc", few), desc("nCw12c", few), {}, {.permuted_bytes = 64},
+                                 {.stream = Tuning::Stream::always, .way = Tuning::Way::boxes});
+  ASSERT_TRUE(padded.data().boxes()[0].as<TileRuns>()->by_lines()) << padded.explain();
+  EXPECT_EQ(padded.cost().bytes_written, 12 * 9000 * 4);
 }
 
 // Runs that are put together in the cache have room there, and lie within a page if they fit.
