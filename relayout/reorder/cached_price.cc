@@ -82,13 +82,13 @@ double block_ns(const Loops& box, const RegisterTiles& method) {
   return kRegisterBlock + kStart * count(rows + cols) + runs * tiles.of(row_run, col_run) * kRegisterTile[tiles.size];
 }
 
-/// What a block of tiles of registers that runs do not fill takes longer where stores of a part of a register cannot be
-/// masked: its pieces are then moved one by one.
+/// What a block of tiles of registers that runs do not fill takes longer: where the destination's runs do not, and,
+/// where loads of a part of a register cannot be masked, where the source's do not, its pieces are moved one by one.
 double unfilled_ns(const Loops& box, const RegisterTiles& method, const Machine& machine) {
-  const int64_t rows = box.along_src.block, cols = box.along_dst.block;
-  const int64_t run = std::min({method.row_run, rows, method.col_run, cols});
-  if (machine.permuted_bytes == kCacheLine || run >= Tiles(box.piece[kSrc]).side) return 0;
-  return count(rows * cols) * kElement;
+  const int64_t rows = box.along_src.block, cols = box.along_dst.block, side = Tiles(box.piece[kSrc]).side;
+  const bool masks = machine.permuted_bytes == kCacheLine;
+  const bool filled = std::min(method.col_run, cols) >= side && (masks || std::min(method.row_run, rows) >= side);
+  return filled ? 0 : count(rows * cols) * kElement;
 }
 
 double block_ns(const Loops& box, const LongCopy&) {
