@@ -110,6 +110,15 @@ void run_boxes(const RunContext& context, std::span<const BoxPlan> boxes, const 
   for (const BoxPlan& box : boxes) run_blocks(context, box, tables, 0, box.blocks);
 }
 
+RunContext context_of(const PlanData& data, const void* src, void* dst) {
+  const auto* const from = static_cast<const std::byte*>(src);
+  return {.plan = data,
+          .kernels = kernels(),
+          .src = from,
+          .dst = static_cast<std::byte*>(dst),
+          .readable = {from, static_cast<std::size_t>(data.src_bytes())}};
+}
+
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   const std::less<const std::byte*> before;
   return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
@@ -123,12 +132,7 @@ Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
 
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {
   const PlanData& data = plan.data();
-  const auto* const from = static_cast<const std::byte*>(src);
-  const RunContext context{.plan = data,
-                           .kernels = kernels(),
-                           .src = from,
-                           .dst = static_cast<std::byte*>(dst),
-                           .readable = {from, static_cast<std::size_t>(data.src_bytes())}};
+  const RunContext context = context_of(data, src, dst);
   if (const BoxPlan* box = data.strided_block()) {
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
                        box->along_src.count, box->along_dst.count);
@@ -140,12 +144,7 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
 bool run_in_parts(const Plan& plan, const void* src, void* dst, const RunOptions& options, const PartOptions& parts,
                   const std::function<bool(int64_t, int64_t)>& go_on) {
   const PlanData& data = plan.data();
-  const auto* const from = static_cast<const std::byte*>(src);
-  const RunContext context{.plan = data,
-                           .kernels = kernels(),
-                           .src = from,
-                           .dst = static_cast<std::byte*>(dst),
-                           .readable = {from, static_cast<std::size_t>(data.src_bytes())}};
+  const RunContext context = context_of(data, src, dst);
   Shared boxes(context, data.boxes(), data.tables()), fills(context, data.fills(), data.tables());
   const int64_t moved = boxes.bytes(), total = moved + fills.bytes();
   const int64_t part = std::max<int64_t>(1, parts.bytes);

@@ -90,7 +90,7 @@ class Price {
     if constexpr (requires { method.each; })
       in_registers = has_cached_price(box) ? times * traffic_.prices.kernels * cached_ns(box, machine_) : 0;
     if (past_cache)
-      ns_ += std::max(streamed(box, method, traffic_, bytes), in_registers);
+      ns_ += std::max(times * streamed(box, method, traffic_, {bytes.from / times, bytes.to / times}), in_registers);
     else if (streams_)
       ns_ += unfetched(bytes) + traffic_.in_caches(bytes, rate(box, method));
     else

@@ -101,9 +101,10 @@ Answer Planner::cheapest() const {
   };
   if (!simple && !least.streams && ns >= kWorthProgram) take(program(ns, false), ns);
   if (beyond_caches_) {
-    const double most_ns = least.streams ? ns : kReadFirst * ns, least_ns = least_lines_ns(request_);
-    if (least_ns < most_ns) take(lines_past_cache(most_ns), most_ns);
-    if (!simple && least_ns < ns) take(program(ns, true), ns);
+    const double least_ns = least_lines_ns(request_);
+    const auto most_ns = [&] { return least.streams ? ns : kReadFirst * ns; };
+    if (least_ns < most_ns()) take(lines_past_cache(most_ns()), most_ns());
+    if (!simple && least_ns < most_ns()) take(program(most_ns(), true), most_ns());
   }
   const double limit = (request_.converts ? kCheaperToConvert : kClearlyCheaper) * ns;
   if (!try_stages || (least.streams && limit < least_staged_ns(request_))) return least;

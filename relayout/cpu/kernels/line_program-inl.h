@@ -110,7 +110,8 @@ HWY_INLINE __m512i program_line64(const std::byte* src, const int64_t* from, con
   return made;
 }
 
-/// kWindows: the windows of each line; 0 where lines have different numbers.
+/// kWindows: the windows of each line; 0 where lines have different numbers. (The loops are those of program_units16.
+/// With one function for both, lines of different numbers of windows took 3 to 5 % longer.)
 template <int64_t kWindows, bool kFills, LineStore kStore>
 HWY_INLINE void program_units64(const std::byte* src, std::byte* dst, const LineProgram& program,
                                 const ProgramUnits& units) {

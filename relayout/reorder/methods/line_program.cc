@@ -56,8 +56,7 @@ class Lister {
       }
     }
     out_.phases = phases;
-    const auto few = std::ranges::minmax(out_.lines, {}, &LineProgram::Line::windows);
-    out_.windows = few.min.windows == few.max.windows && !out_.fills ? few.min.windows : 0;
+    note_windows();
     return true;
   }
 
@@ -80,8 +79,7 @@ class Lister {
         if (out_.lines.size() == kTrial && out_.from.size() * lines > (kTrial + kTrial / 4) * most) return false;
       }
     }
-    const auto few = std::ranges::minmax(out_.lines, {}, &LineProgram::Line::windows);
-    out_.windows = few.min.windows == few.max.windows && !out_.fills ? few.min.windows : 0;
+    note_windows();
     return true;
   }
 
@@ -102,6 +100,12 @@ class Lister {
       low_ = std::min(low_, piece.src + first - piece.dst);
       high_ = std::max(high_, piece.src + last - piece.dst);
     }
+  }
+
+  /// Notes how many windows each line has, if that is the same number.
+  void note_windows() {
+    const auto few = std::ranges::minmax(out_.lines, {}, &LineProgram::Line::windows);
+    out_.windows = few.min.windows == few.max.windows && !out_.fills ? few.min.windows : 0;
   }
 
   bool add_line(int64_t start, int64_t end) {

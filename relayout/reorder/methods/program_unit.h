@@ -98,9 +98,8 @@ struct Unit {
 /// How many pieces a unit may have. To list one takes some 20 nanoseconds, and so a plan at most some 10 runs.
 int64_t most_pieces(double most_ns);
 
-/// Takes the axes of a unit out of `axes`, over gaps in the destination, which are padding if `fills` says that it
-/// lies between. False where
-/// axes interleave the unit's stretches.
+/// Takes the axes of a unit out of `axes`. It goes over gaps in the destination; with ProgramFills::between these are
+/// padding. False where axes interleave the unit's stretches.
 bool choose_axes(Unit& unit, Axes& axes, ProgramFills fills, const LineRules& rules);
 
 }  // namespace relayout

@@ -110,8 +110,6 @@ double rate(const Loops& loops, const Transposition&) {
 
 /// How many times as long as its bytes alone a transposition past the cache takes that leaves parts of lines.
 constexpr double kScraps = 6;
-/// Likewise, of so few rows or columns that most of a tile of registers is empty.
-constexpr double kFewOfTile = 3;
 
 double streamed(const Loops& loops, const Transposition&, const Traffic& traffic, const Bytes& bytes) {
   const int64_t piece = loops.piece[kDst], row_bytes = loops.bytes_along_dst();
@@ -119,7 +117,6 @@ double streamed(const Loops& loops, const Transposition&, const Traffic& traffic
   if (row_bytes < kCacheLine && run_of_rows(loops) % kCacheLine != 0 && run_of_rows(loops) < kLongRunOfRows)
     return kScraps * memory;
   if (interleaves(loops)) return 1.05 * memory;
-  if (std::min(loops.along_src.count, loops.along_dst.count) <= kFew) return kFewOfTile * memory;
   const bool small = piece < 4;
   const bool halves = row_bytes == kCacheLine / 2 && loops.along_src.axes[0].stride[kDst] == row_bytes;
   // Rows (or columns) that lie at least a page apart need an entry of the TLB each.
