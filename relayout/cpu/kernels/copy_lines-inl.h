@@ -74,8 +74,7 @@ class LineRuns {
       copy_beside();
       return true;
     }
-    if (!between || runs_.rows < runs_.cols || row_bytes_ % kCacheLine != 0 ||
-        !follow(runs_.dst_rows, runs_.rows, row_bytes_))
+    if (runs_.rows < runs_.cols || row_bytes_ % kCacheLine != 0 || !follow(runs_.dst_rows, runs_.rows, row_bytes_))
       return false;
     copy_joined();
     return true;
@@ -129,10 +128,7 @@ class LineRuns {
             if (next_byte >= col_bytes) next_byte = 0, ++next_col;
           }
           const auto at = [&](int64_t i) HWY_ATTR { return run(r, c + first + i); };
-          if (skip == 0) put_line<kBytes>(lines + c * kBytes, at);
-#if HWY_TARGET <= HWY_AVX3
-          if (skip != 0) put_line_between<kBytes>(lines + c * kBytes, skip, at);
-#endif
+          put_any_line(lines + c * kBytes, skip, at);
         }
       }
     }
@@ -140,26 +136,33 @@ class LineRuns {
       copy_partial(r, heads[r] + (row_bytes_ - heads[r]) / kCacheLine * kCacheLine, row_bytes_);
   }
 
-  /// Copies rows that are as long as whole lines and follow each other, but do not start at lines: the last line of
+  /// Copies rows that are as long as whole lines and follow each other. If they do not start at lines, the last line of
   /// each row is completed by the next row.
   void copy_joined() const {
-#if HWY_TARGET <= HWY_AVX3
     const int64_t head = head_of(row(0)), first = head / kBytes, skip = head % kBytes;
     copy_partial(0, 0, head);
     for (int64_t r = 0; r < runs_.rows; ++r) {
       std::byte* const lines = row(r) + head;
       int64_t c = 0;
-      for (; c + first + kRuns < runs_.cols; c += kRuns)
-        put_line_between<kBytes>(lines + c * kBytes, skip, [&](int64_t i) HWY_ATTR { return run(r, c + first + i); });
+      for (; head + (c + kRuns) * kBytes <= row_bytes_; c += kRuns)
+        put_any_line(lines + c * kBytes, skip, [&](int64_t i) HWY_ATTR { return run(r, c + first + i); });
+      if (head == 0) continue;
       if (r + 1 == runs_.rows) {
         copy_partial(r, head + c * kBytes, row_bytes_);
         break;
       }
-      put_line_between<kBytes>(lines + c * kBytes, skip, [&](int64_t i) HWY_ATTR {
+      put_any_line(lines + c * kBytes, skip, [&](int64_t i) HWY_ATTR {
         const int64_t col = c + first + i;
         return col < runs_.cols ? run(r, col) : run(r + 1, col - runs_.cols);
       });
     }
+  }
+  /// Writes a line that starts `skip` bytes into at(0).
+  template <typename At>
+  static HWY_INLINE void put_any_line(std::byte* dst, int64_t skip, At at) {
+    if (skip == 0) return put_line<kBytes>(dst, at);
+#if HWY_TARGET <= HWY_AVX3
+    put_line_between<kBytes>(dst, skip, at);
 #endif
   }
 

@@ -24,7 +24,7 @@ struct Bytes {
   static constexpr std::size_t kCount = kSizes;
   static constexpr std::string_view kBy = "bytes";
   static std::string_view name(std::size_t place) {
-    constexpr std::string_view kNames[] = {"1", "2", "4", "8", "16", "32"};
+    constexpr std::string_view kNames[] = {"1", "2", "4", "8", "16"};
     return kNames[place];
   }
 };

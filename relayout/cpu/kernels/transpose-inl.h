@@ -220,8 +220,6 @@ void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::
     transpose_tiles<T>(Wide<T>(), src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, whole, rows, 0);
 }
 
-#include "relayout/cpu/kernels/transpose_dense-inl.h"
-
 #endif
 
 /// Transposes past the cache. Rows start at lines of the destination and are whole lines, or have 16 or 32 bytes and
@@ -375,12 +373,6 @@ void add_transpositions(Kernels& k) {
                          &transpose_carried<uint64_t>};
   k.interleave_stream = RELAYOUT_FEW(interleave_stream);
   k.deinterleave_stream = RELAYOUT_FEW(deinterleave_stream);
-#endif
-#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
-  k.split_lines = {nullptr, nullptr, &split_lines<uint32_t>, &split_lines<uint64_t>, nullptr, &split_pairs};
-  k.join_lines[5] = &join_pairs;
-  k.split_halves = &split_halves;
-  k.join_halves = &join_halves;
 #endif
 }
 

@@ -8,27 +8,6 @@ namespace {
 /// compete for few sets of the first-level cache, so that lines that the processor fetches ahead are lost.
 constexpr int64_t kLinesBeside = 8;
 
-/// Copies pieces of half a line by whole lines: on one side two pieces make a line and the lines follow each other, on
-/// the other side each piece lies by itself. Where pieces lie otherwise, does nothing and returns false.
-bool copy_pairs(const RunContext& context, const Loops& loops, const Block& b) {
-  const auto split = context.kernels.split_lines[5];
-  const auto join = context.kernels.join_lines[5];
-  if (!split || !join || loops.piece[kDst] != kCacheLine / 2 || loops.along_src.axes.size() != 1 ||
-      loops.along_dst.axes.size() != 1)
-    return false;
-  const Axis &row = loops.along_src.axes[0], &col = loops.along_dst.axes[0];
-  if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kCacheLine / 2 || col.stride[kDst] != kCacheLine / 2)
-    return false;
-  if (!at_lines(loops, b)) return false;
-  if (loops.along_src.count == 2 && col.stride[kSrc] == kCacheLine && b.rows == 2 && b.cols % 2 == 0)
-    split(b.src + b.src_cols[0], b.dst, b.dst_rows, b.cols);
-  else if (loops.along_dst.count == 2 && row.stride[kDst] == kCacheLine && b.cols == 2)
-    join(b.src + b.src_rows[0], b.src_cols, b.dst + b.dst_rows[0], b.rows);
-  else
-    return false;
-  return true;
-}
-
 /// Copies pieces along an index table, some at a time, after the pieces that follow them later have been fetched.
 void copy_listed(const CopyKernel& copy, const Loops& loops, const Block& b) {
   constexpr int64_t kAtOnce = 4 << 10;
@@ -71,7 +50,6 @@ bool stream(const RunContext& context, const Loops& loops, const CopiedPieces&, 
     copy_listed(context.kernels.copy_stream, loops, b);
     return true;
   }
-  if (copy_pairs(context, loops, b)) return true;
   const auto& copy = context.kernels.copy_stream;
   const bool many_quarters = bytes == kCacheLine / 4 && b.rows > 4;
   if (loops.along_src.dense && loops.along_src.count <= loops.along_dst.count && kCacheLine % unit == 0 &&

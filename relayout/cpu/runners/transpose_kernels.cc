@@ -12,26 +12,6 @@ bool columns_follow(const Loops& loops, const Block& block, int64_t bytes) {
          block.src_cols[last] - block.src_cols[0] == last * bytes;
 }
 
-/// Transposes past the cache where the columns of the source, or the rows of the destination, are lines or halves of
-/// lines that follow each other. Elsewhere, or without a kernel for it, does nothing and returns false.
-bool transpose_dense(const Kernels& kernels, const Loops& loops, const Block& block, int64_t bytes) {
-  const int64_t col_bytes = block.rows * bytes, row_bytes = block.cols * bytes;
-  if (row_bytes % kCacheLine == 0 && columns_follow(loops, block, col_bytes)) {
-    const auto split = col_bytes == kCacheLine                     ? kernels.split_lines[log2_size(bytes)]
-                       : col_bytes == kCacheLine / 2 && bytes == 4 ? kernels.split_halves
-                                                                   : nullptr;
-    if (split) split(block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
-    return split != nullptr;
-  }
-  if (row_bytes != kCacheLine / 2 || bytes != 4 || !kernels.join_halves || loops.along_src.axes.size() != 1 ||
-      block.rows < 2 || block.dst_rows[1] - block.dst_rows[0] != row_bytes)
-    return false;
-  std::byte* const dst = block.dst + block.dst_rows[0];
-  if (to_line(dst) != 0) return false;
-  kernels.join_halves(block.src, block.src_cols, dst, block.rows);
-  return true;
-}
-
 }  // namespace
 
 bool interleaves(const Kernels& kernels, const Loops& loops, const Block& block, int64_t bytes) {
@@ -62,7 +42,6 @@ void transpose_by_kernel(const RunContext& context, const Loops& loops, const Bl
     return deinterleave[static_cast<std::size_t>(block.rows - 2)][size](block.src + block.src_cols[0], block.dst,
                                                                         block.dst_rows, block.cols);
   }
-  if (block.stream && transpose_dense(kernels, loops, block, bytes)) return;
   const auto& transpose = block.stream ? kernels.transpose_stream : kernels.transpose;
   transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);
 }

@@ -79,8 +79,8 @@ class StreamedBlocks {
     const int64_t panel = choose_panel();
     choose_rows(panel);
     // Rows that follow each other are put together to one run of the destination where they are short and not whole
-    // lines (converted values: half as short): some rows of a large region, or all rows of a small one. (For rows of
-    // one line each there are kernels of their own.)
+    // lines (converted values: half as short): some rows of a large region, or all rows of a small one, but for rows of
+    // one line each, which kernels write as they are.
     const int64_t row_bytes = loops_.bytes_along_dst();
     const bool follow = loops_.along_src.axes.size() == 1 && loops_.along_src.axes[0].stride[kDst] == row_bytes &&
                         loops_.along_dst.count <= kMaxBlockSide;
