@@ -45,7 +45,7 @@ std::string kernels_text() {
   text +=
       "\nA number says how many kernels an instruction set has of a kind; --json names them all.\n"
       "Those with * may be left out, with the same results: "
-      "RELAYOUT_KERNEL=-copy_stream,-interleave/3,-convert_lines/f32/u8\n";
+      "RELAYOUT_KERNEL=-copy_stream,-interleave/3,-deinterleave/3/4\n";
   return text + left_out_text();
 }
 

@@ -47,7 +47,6 @@ Side side_of(const TensorDesc& desc, const Tile& tile) {
 }
 
 constexpr std::size_t kMostPlans = 16;
-constexpr int64_t kLine = 64;  // bytes of a cache line
 
 /// A tile in row-major order.
 Layout dense_tile(const Tile& tile) { return Layout::contiguous({tile.size[0], tile.size[1]}); }
@@ -180,7 +179,6 @@ void Worker::convert(const Tile& tile) {
   }
   const int64_t row_bytes = columns * pair.dst_bytes;
   const bool streams = job_.streams && job_.dense_rows && kernels().copy_stream != nullptr;
-  const bool whole_lines = pair.lines != nullptr && n * pair.dst_bytes % kLine == 0;
   if (streams) row_.resize(static_cast<std::size_t>(row_bytes));
   for (int64_t r = 0; r < tile.size[0]; ++r) {
     std::byte* dst = converted_.data() + r * row_bytes;
@@ -193,10 +191,8 @@ void Worker::convert(const Tile& tile) {
                               length == 1 ? Step::element : Step::run,
                               false};
     const std::byte* src = codes_.data() + r * columns * pair.src_bytes;
-    const bool lines = streams && whole_lines && reinterpret_cast<uintptr_t>(dst) % kLine == 0;
-    const ConvertKernel kernel = lines ? pair.lines : pair.convert;
-    kernel(src, starts_.data(), streams && !lines ? row_.data() : dst, starts_.data() + runs, runs, n, &lists, 0);
-    if (streams && !lines) kernels().copy_stream(row_.data(), kFirst, kFirst, dst, kFirst, kFirst, 1, 1, row_bytes, 0);
+    pair.convert(src, starts_.data(), streams ? row_.data() : dst, starts_.data() + runs, runs, n, &lists, 0);
+    if (streams) kernels().copy_stream(row_.data(), kFirst, kFirst, dst, kFirst, kFirst, 1, 1, row_bytes, 0);
   }
   if (!job_.dense_rows) put(tile);
 }

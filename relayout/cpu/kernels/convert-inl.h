@@ -25,18 +25,12 @@ constexpr bool kByDoubles = !kByIntegers<S, D> && (kBits<D> == 64 || (S == DType
 template <DType S, DType D>
 constexpr bool kByElements = HWY_ARCH_X86_64&& HWY_TARGET > HWY_AVX3&& S == DType::s64&& D == DType::f32;
 
-template <int64_t kCount, bool kStream>
+template <int64_t kCount>
 HWY_INLINE void convert_elements(const std::byte* from, std::byte* to) {
   for (int64_t k = 0; k < kCount; ++k) {
     int64_t element;
     __builtin_memcpy(&element, from + k * 8, 8);
     const auto value = static_cast<float>(element);
-#if HWY_ARCH_X86_64
-    if constexpr (kStream) {
-      _mm_stream_si32(as<int>(to) + k, std::bit_cast<int>(value));
-      continue;
-    }
-#endif
     __builtin_memcpy(to + k * 4, &value, 4);
   }
 }
@@ -56,7 +50,7 @@ HWY_INLINE hn::Vec<To> widen(To d, V v) {
 }
 
 /// Converts a register of integers, by lanes as wide as the wider type: they are extended, saturated and cut.
-template <DType S, DType D, bool kStream>
+template <DType S, DType D>
 HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   using namespace cast_detail;
   constexpr std::size_t kBytes = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
@@ -79,7 +73,7 @@ HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   if constexpr (!kWidens && kLeast < kMin<D>) v = hn::Max(v, hn::Set(d, static_cast<Lane>(kMin<D>)));
   if constexpr (kMost > kHigh) v = hn::Min(v, hn::Set(d, static_cast<Lane>(kHigh)));
   const Wide<Unsigned> u;
-  store_low<kStream>(u, hn::BitCast(u, v), as<std::make_unsigned_t<Storage<D>>>(to));
+  store_low(u, hn::BitCast(u, v), as<std::make_unsigned_t<Storage<D>>>(to));
 }
 
 /// Loads a register of values of S, from which D is stored.
@@ -113,19 +107,18 @@ struct Plainly {
                                         ? static_cast<int64_t>(HWY_LANES(uint8_t)) / std::max(kSrc, kDst)
                                         : kValues;
 
-  template <bool kStream>
   HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t) const {
-    if constexpr (kByElements<S, D>) convert_elements<kCount, kStream>(from, to);
+    if constexpr (kByElements<S, D>) convert_elements<kCount>(from, to);
 #if RELAYOUT_PACKS
     else if constexpr (kByLanes)
       store_lanes<D>(lanes(from), to);
 #endif
     else if constexpr (kByIntegers<S, D>)
-      convert_integers<S, D, kStream>(from, to);
+      convert_integers<S, D>(from, to);
     else if constexpr (kByDoubles<S, D>)
-      store_doubles<D, kStream>(load_doubles<S>(from), to);
+      store_doubles<D>(load_doubles<S>(from), to);
     else
-      store_values<D, kStream>(load_for<S, D>(from), to);
+      store_values<D>(load_for<S, D>(from), to);
   }
 #if HWY_ARCH_X86
   HWY_INLINE Bytes joined(const std::byte* from, int64_t) const {
@@ -163,10 +156,7 @@ struct Computed {
   const Arithmetics<D> compute;  // of a run
 
   HWY_INLINE Computed(const RunAttributes& a, int64_t run) : attributes(a), compute(a, run) {}
-  template <bool kStream>
-  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const {
-    store_values<D, kStream>(values(from, i), to);
-  }
+  HWY_INLINE void step(const std::byte* from, std::byte* to, int64_t i) const { store_values<D>(values(from, i), to); }
 #if HWY_ARCH_X86
   HWY_INLINE Bytes joined(const std::byte* from, int64_t i) const {
     return narrow_register<D>([&](int64_t k) HWY_ATTR { return values(from + k * kValues * kSrc, i + k * kValues); });
@@ -291,8 +281,7 @@ HWY_NOINLINE void convert_by_f32(const ByF32& way, const std::byte* src, Starts 
   }
 }
 
-/// With kStream runs start at lines, have whole lines, and are written past the cache.
-template <DType S, DType D, bool kStream>
+template <DType S, DType D>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
              const RunAttributes* attributes, int64_t ahead) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
@@ -300,9 +289,9 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
   const auto all = [&]<class How>(std::type_identity<How>, auto how_of) HWY_ATTR {
     constexpr int64_t kCount = How::kCount;
     if (n < kCount)
-      return convert_short(&convert<S, D, false>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, attributes,
+      return convert_short(&convert<S, D>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, attributes,
                            ahead);
-    for (int64_t r = 0; r < runs; ++r) convert_run<kStream>(how_of(r), src + src_runs[r], dst + dst_runs[r], n, ahead);
+    for (int64_t r = 0; r < runs; ++r) convert_run(how_of(r), src + src_runs[r], dst + dst_runs[r], n, ahead);
   };
   if constexpr (compute_type(S, D, true) == ComputeType::f32) {
     if (attributes) {
@@ -320,8 +309,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
         }
       }
       if constexpr (!kUsual<S> || !kUsual<D>) {
-        constexpr ByF32 kWay{&convert<S, D, false>, &convert<S, DType::f32, false>, &convert<DType::f32, D, false>,
-                             kSrc, kDst};
+        constexpr ByF32 kWay{&convert<S, D>, &convert<S, DType::f32>, &convert<DType::f32, D>, kSrc, kDst};
         return convert_by_f32(kWay, src, src_runs, dst, dst_runs, runs, n, *attributes, ahead);
       }
     }
@@ -329,33 +317,21 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
   all(std::type_identity<Plainly<S, D>>(), [](int64_t) HWY_ATTR { return Plainly<S, D>(); });
 }
 
-/// Whether a pair has a kernel that writes lines: all its stores are of whole registers, with attributes and without
-/// them, and the types are usual. For other types the kernel would save a tenth of the time and double the code.
-template <DType S, DType D>
-constexpr bool kWritesLines = [] {
-  constexpr std::size_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  if (!kUsual<S> || !kUsual<D>) return false;
-  if (kByDoubles<S, D>) return kDst == 8;
-  return (kDst >= 4 || HWY_TARGET <= HWY_AVX2) && (!kByIntegers<S, D> || kDst >= kSrc);
-}();
-
-/// The kernel of a pair; null where a type is not known here, or where it does not write lines.
-template <std::size_t kPair, bool kStream>
+/// The kernel of a pair; null where a type is not known here.
+template <std::size_t kPair>
 constexpr ConvertKernel convert_kernel() {
   constexpr auto kFrom = static_cast<DType>(kPair / kPairedTypes), kTo = static_cast<DType>(kPair % kPairedTypes);
-  if constexpr (kInRegisters<kFrom> && kInRegisters<kTo> && (!kStream || kWritesLines<kFrom, kTo>))
-    return &convert<kFrom, kTo, kStream>;
+  if constexpr (kInRegisters<kFrom> && kInRegisters<kTo>)
+    return &convert<kFrom, kTo>;
   else
     return nullptr;
 }
 
 template <std::size_t... Pair>
 void add_pairs(Kernels& k, std::index_sequence<Pair...>) {
-  constexpr ConvertKernel kKernels[] = {convert_kernel<Pair, false>()...}, kLines[] = {convert_kernel<Pair, true>()...};
+  constexpr ConvertKernel kKernels[] = {convert_kernel<Pair>()...};
   for (std::size_t i = 0; i < std::size(kKernels); ++i) {
-    const std::size_t from = i / kPairedTypes, to = i % kPairedTypes;
-    if (kKernels[i]) k.convert[from][to] = kKernels[i];
-    k.convert_lines[from][to] = kLines[i];
+    if (kKernels[i]) k.convert[i / kPairedTypes][i % kPairedTypes] = kKernels[i];
   }
 }
 

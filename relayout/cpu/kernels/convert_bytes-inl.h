@@ -51,8 +51,7 @@ HWY_INLINE hn::Vec<Wide<uint8_t>> looked_up(const ByteTable& table, hn::Vec<Wide
 
 #endif
 
-/// Converts a run; with kStream one of whole lines, past the cache.
-template <bool kStream>
+/// Converts a run.
 RELAYOUT_INLINE void convert_run_of_bytes(const ByteTable& table, const std::byte* from, std::byte* to, int64_t n,
                                           [[maybe_unused]] int64_t ahead) {
   int64_t i = 0;
@@ -61,10 +60,10 @@ RELAYOUT_INLINE void convert_run_of_bytes(const ByteTable& table, const std::byt
   constexpr int64_t kRegisterBytes = HWY_LANES(uint8_t);
   for (; i + kRegisterBytes <= n; i += kRegisterBytes) {
     if (ahead != 0 && i % kCacheLine == 0) prefetch(from + i + ahead);
-    put<kStream>(looked_up(table, hn::LoadU(d, as<uint8_t>(from + i))), d, as<uint8_t>(to + i));
+    hn::StoreU(looked_up(table, hn::LoadU(d, as<uint8_t>(from + i))), d, as<uint8_t>(to + i));
   }
   if (i < n && n >= kRegisterBytes) {
-    // The last bytes make a register with some that are converted already. (Whole lines leave none.)
+    // The last bytes make a register with some that are converted already.
     i = n - kRegisterBytes;
     hn::StoreU(looked_up(table, hn::LoadU(d, as<uint8_t>(from + i))), d, as<uint8_t>(to + i));
     return;
@@ -84,47 +83,19 @@ RELAYOUT_INLINE void convert_run_of_bytes(const ByteTable& table, const std::byt
 template <DType S, DType D>
 ConvertKernel computing_kernel = nullptr;
 
-#if RELAYOUT_KERNELS_SIMD
-
-/// Runs of whole lines, by way of memory in the first-level cache.
-HWY_NOINLINE void compute_past_cache(ConvertKernel kernel, const std::byte* src, Starts src_runs, std::byte* dst,
-                                     Starts dst_runs, int64_t runs, int64_t n, const RunAttributes* attributes,
-                                     int64_t ahead) {
-  constexpr int64_t kPiece = 512;
-  alignas(64) std::byte memory[kPiece];
-  for (int64_t r = 0; r < runs; ++r) {
-    for (int64_t i = 0; i < n; i += kPiece) {
-      const int64_t count = std::min(kPiece, n - i);
-      const RunAttributes own = attributes->from(i, r);
-      kernel(src + src_runs[r] + i, kFirst, memory, kFirst, 1, count, &own, ahead);
-      stream_lines(memory, dst + dst_runs[r] + i, count, 0);
-    }
-  }
-}
-
-#endif
-
 /// All pairs share one loop, so that it is compiled once for each instruction set.
-template <bool kStream>
 __attribute__((noinline)) void convert_runs_of_bytes(const ByteTable& table, const std::byte* src, Starts src_runs,
                                                      std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
                                                      int64_t ahead) {
-  for (int64_t r = 0; r < runs; ++r)
-    convert_run_of_bytes<kStream>(table, src + src_runs[r], dst + dst_runs[r], n, ahead);
+  for (int64_t r = 0; r < runs; ++r) convert_run_of_bytes(table, src + src_runs[r], dst + dst_runs[r], n, ahead);
 }
 
-template <DType S, DType D, bool kStream>
+template <DType S, DType D>
 void convert_bytes(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
                    const RunAttributes* attributes, int64_t ahead) {
-  if (attributes) {
-#if RELAYOUT_KERNELS_SIMD
-    if constexpr (kStream)
-      return compute_past_cache(computing_kernel<S, D>, src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
-#endif
-    return computing_kernel<S, D>(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
-  }
+  if (attributes) return computing_kernel<S, D>(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
   static const ByteTable kTable(computing_kernel<S, D>);
-  convert_runs_of_bytes<kStream>(kTable, src, src_runs, dst, dst_runs, runs, n, ahead);
+  convert_runs_of_bytes(kTable, src, src_runs, dst, dst_runs, runs, n, ahead);
 }
 
 template <std::size_t kPair>
@@ -133,10 +104,7 @@ void add_byte_conversion(Kernels& k) {
   if constexpr (kBits<kFrom> == 8 && kBits<kTo> == 8 && kFrom != kTo && (kIsFloating<kFrom> || kIsFloating<kTo>)) {
     auto& kernel = k.convert[static_cast<std::size_t>(kFrom)][static_cast<std::size_t>(kTo)];
     computing_kernel<kFrom, kTo> = kernel;
-    kernel = &convert_bytes<kFrom, kTo, false>;
-#if RELAYOUT_KERNELS_SIMD
-    k.convert_lines[static_cast<std::size_t>(kFrom)][static_cast<std::size_t>(kTo)] = &convert_bytes<kFrom, kTo, true>;
-#endif
+    kernel = &convert_bytes<kFrom, kTo>;
   }
 }
 

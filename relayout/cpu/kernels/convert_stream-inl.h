@@ -1,5 +1,5 @@
-// How runs are converted with stores past the cache, for all pairs of types: whole lines by the pair's own kernel,
-// where it has one, otherwise by way of a piece of memory in the first-level cache. A part of convert-inl.h.
+// How runs are converted with stores past the cache, for all pairs of types: by way of a piece of memory in the
+// first-level cache, from which whole lines are written. A part of convert-inl.h.
 
 namespace {
 
@@ -13,8 +13,7 @@ HWY_INLINE void write_lines(const std::byte* src, std::byte* dst, int64_t bytes)
   copy_short(src + head + lines, dst + head + lines, bytes - head - lines);
 }
 
-/// The bytes of the destination that are converted at a time, and the memory for them, from which they are written
-/// where `pair` has no kernel that writes lines.
+/// The bytes of the destination that are converted at a time, and the memory for them, from which they are written.
 constexpr int64_t kPiece = 512;
 
 /// Several runs, each of less than half a piece, at a time.
@@ -48,7 +47,6 @@ void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* 
   const auto part = [&](int64_t i, int64_t count, int64_t fetched) HWY_ATTR {
     const std::byte* const from = src + i * pair.src_bytes;
     std::byte* const to = dst + i * pair.dst_bytes;
-    if (pair.lines) return pair.lines(from, kFirst, to, kFirst, 1, count, attributes_from(i), fetched);
     alignas(64) std::byte memory[kPiece];
     pair.convert(from, kFirst, memory, kFirst, 1, count, attributes_from(i), fetched);
     stream_lines(memory, to, count * pair.dst_bytes, 0);
@@ -61,7 +59,7 @@ void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* 
   const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
   // Elements may lie across two lines.
   if (head % pair.dst_bytes != 0 || head > n * pair.dst_bytes) return edge(0, n);
-  const int64_t line = kCacheLine / pair.dst_bytes, piece = (pair.lines ? 4 : 1) * kPiece / pair.dst_bytes;
+  const int64_t line = kCacheLine / pair.dst_bytes, piece = kPiece / pair.dst_bytes;
   int64_t i = head / pair.dst_bytes;
   const int64_t last = n - (n - i) % line;
   edge(0, i);
@@ -81,13 +79,7 @@ void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* 
 void convert_stream(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
                     int64_t runs, int64_t n, const RunAttributes* attributes, int64_t ahead) {
   const int64_t run = n * pair.dst_bytes;
-  if (2 * run <= kPiece) {
-    int64_t starts = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) | run;
-    for (int64_t r = 0; r < runs; ++r) starts |= dst_runs[r];
-    if (pair.lines && starts % kCacheLine == 0)
-      return pair.lines(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
-    return stream_short_runs(pair, src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
-  }
+  if (2 * run <= kPiece) return stream_short_runs(pair, src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
   for (int64_t r = 0; r < runs; ++r)
     stream_long_run(pair, src + src_runs[r], dst + dst_runs[r], n, attributes, r, ahead);
 }

@@ -165,9 +165,9 @@ constexpr DType stored_from(DType dtype) {
 /// for integers, and to_odd makes f32.
 using MapKernel = void (*)(const std::byte* from, std::byte* to, int64_t n);
 
-/// What Kernels::convert_stream needs to know of a pair of types: its kernels, and the bytes of its elements.
+/// What Kernels::convert_stream needs to know of a pair of types: its kernel, and the bytes of its elements.
 struct StreamedPair {
-  ConvertKernel convert, lines;
+  ConvertKernel convert;
   int64_t src_bytes, dst_bytes;
 };
 /// Converts as the pair's kernel does, but writes whole lines of the destination past the cache.
@@ -194,7 +194,7 @@ struct Kernels {
 /// A pair of types in a table, for its convert_stream. Both have a kernel for each pair.
 inline StreamedPair streamed_pair(const Kernels& kernels, DType from, DType to) {
   const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
-  return {kernels.convert[f][t], kernels.convert_lines[f][t], bits(from) / 8, bits(to) / 8};
+  return {kernels.convert[f][t], bits(from) / 8, bits(to) / 8};
 }
 
 /// The kernels that unpack and pack elements of so many bits, fewer than 8.

@@ -1,7 +1,7 @@
 // The kernels by name: which there are, which each instruction set has, and leaving some out to find one that is wrong
 // or slow.
 //
-//     RELAYOUT_KERNEL=-transpose_stream,-convert_lines/f32/u8 relayout bench ...
+//     RELAYOUT_KERNEL=-transpose_stream,-interleave/3/4 relayout bench ...
 //
 // A name is that of a line of kernels/kernels.inc, or it goes on to one kernel of that line: "interleave" are all that
 // interleave, "interleave/3" those of three columns, "interleave/3/4" is the one for elements of 4 bytes. Only kernels

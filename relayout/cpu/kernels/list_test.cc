@@ -90,8 +90,8 @@ TEST(KernelList, SaysWhatIsWrongWithNames) {
     const std::vector<LeftOut> all = left_out(items);
     return all.size() == 1 ? all[0].problem : "not one item";
   };
-  EXPECT_EQ(problem("-convert_lines/f32"), "");
-  EXPECT_EQ(problem("-convert_lines/f32/u8"), "");
+  EXPECT_EQ(problem("-interleave/3"), "");
+  EXPECT_EQ(problem("-interleave/3/4"), "");
   EXPECT_EQ(problem("-copy"), "reorders cannot do without this kernel");
   EXPECT_EQ(problem("-convert/f32"), "reorders cannot do without this kernel");
   EXPECT_EQ(problem("-coppy"), "no kernel has this name");

@@ -154,18 +154,18 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> narrow_lanes(Values v) {
   }
 }
 
-/// Stores one register of values as D, a type of at most 4 bytes; with kStream past the cache, those of 4 bytes.
-template <DType D, bool kStream = false>
+/// Stores one register of values as D, a type of at most 4 bytes.
+template <DType D>
 HWY_INLINE void store_values(Values v, std::byte* to) {
   using T = Storage<D>;
   const hn::Rebind<T, F32> stored;
   if constexpr (D == DType::f32) {
-    put<kStream>(v, F32(), as<float>(to));
+    hn::StoreU(v, F32(), as<float>(to));
   } else if constexpr (D == DType::f16) {
     const hn::Rebind<hwy::float16_t, F32> half;
     hn::StoreU(hn::DemoteTo(half, v), half, as<hwy::float16_t>(to));
   } else if constexpr (kBits<D> == 32) {
-    put<kStream>(hn::BitCast(stored, integers<D>(v)), stored, as<T>(to));
+    hn::StoreU(hn::BitCast(stored, integers<D>(v)), stored, as<T>(to));
   } else {
     const auto lanes = narrow_lanes<D>(v);
 #if HWY_TARGET <= HWY_AVX3

@@ -152,13 +152,13 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<F64>> long_integers(hn::Vec<F64> v) {
 #endif
 }
 
-/// Stores the low bytes of unsigned lanes as T; with kStream past the cache, whole lanes.
-template <bool kStream = false, typename T, class D, class V>
+/// Stores the low bytes of unsigned lanes as T.
+template <typename T, class D, class V>
 HWY_INLINE void store_low(D d, V v, T* to) {
   constexpr std::size_t kFrom = sizeof(hn::TFromD<D>), kTo = sizeof(T);
   const hn::Rebind<T, D> narrow;
   if constexpr (kFrom == kTo) {
-    put<kStream>(v, d, to);
+    hn::StoreU(v, d, to);
   } else {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (kFrom == 8 && kTo == 4) hn::StoreU({_mm512_cvtepi64_epi32(v.raw)}, narrow, to);
@@ -182,17 +182,17 @@ HWY_INLINE hn::Vec<F64> saturated(hn::Vec<F64> v) {
   return hn::Min(hn::Max(number, low), hn::Set(d, cast_detail::upper_bound<D, double>()));
 }
 
-/// Stores as f64 or as integers; with kStream past the cache, types of 8 bytes.
-template <DType D, bool kStream = false>
+/// Stores as f64 or as integers.
+template <DType D>
 HWY_INLINE void store_doubles(const Doubles& v, std::byte* to) {
   const F64 d;
   const hn::RebindToUnsigned<F64> u64;
   const auto store = [&](hn::Vec<F64> x, int64_t i) HWY_ATTR {
     if constexpr (D == DType::boolean) x = hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, 1.0));
     if constexpr (D == DType::f64) {
-      put<kStream>(x, d, as<double>(to) + i);
+      hn::StoreU(x, d, as<double>(to) + i);
     } else if constexpr (kBits<D> == 64) {
-      put<kStream>(long_integers<D>(saturated<D>(x)), u64, as<uint64_t>(to) + i);
+      hn::StoreU(long_integers<D>(saturated<D>(x)), u64, as<uint64_t>(to) + i);
     } else {
       // The sum rounds, and has the integer in its low bits.
       using T = std::make_unsigned_t<Storage<D>>;
