@@ -44,13 +44,6 @@ void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* 
     if (attributes) own = attributes->from(i, run);
     return attributes ? &own : nullptr;
   };
-  const auto part = [&](int64_t i, int64_t count, int64_t fetched) HWY_ATTR {
-    const std::byte* const from = src + i * pair.src_bytes;
-    std::byte* const to = dst + i * pair.dst_bytes;
-    alignas(64) std::byte memory[kPiece];
-    pair.convert(from, kFirst, memory, kFirst, 1, count, attributes_from(i), fetched);
-    stream_lines(memory, to, count * pair.dst_bytes, 0);
-  };
   const auto edge = [&](int64_t i, int64_t end) HWY_ATTR {
     if (i < end)
       pair.convert(src + i * pair.src_bytes, kFirst, dst + i * pair.dst_bytes, kFirst, 1, end - i, attributes_from(i),
@@ -63,16 +56,12 @@ void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* 
   int64_t i = head / pair.dst_bytes;
   const int64_t last = n - (n - i) % line;
   edge(0, i);
-  // Long runs are converted at several places at a time: the processor prefetches more of a few streams side by side
-  // than of one.
-  constexpr int64_t kStreams = 4, kMin = 4096;
-  if (const int64_t each = (n - i) / kStreams / piece * piece; each >= kMin) {
-    for (const int64_t end = i + each; i < end; i += piece) {
-      for (int64_t k = 0; k < kStreams; ++k) part(i + k * each, piece, 0);
-    }
-    i += (kStreams - 1) * each;
+  for (; i < last; i += piece) {
+    alignas(64) std::byte memory[kPiece];
+    const int64_t count = std::min(piece, last - i);
+    pair.convert(src + i * pair.src_bytes, kFirst, memory, kFirst, 1, count, attributes_from(i), ahead);
+    stream_lines(memory, dst + i * pair.dst_bytes, count * pair.dst_bytes, 0);
   }
-  for (; i < last; i += piece) part(i, std::min(piece, last - i), ahead);
   edge(last, n);
 }
 
