@@ -46,14 +46,6 @@ struct NarrowedColumns {
     return narrow_register<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); })
         .raw;
   }
-  /// For D of 1 byte: rounded() makes integers of up to 16 values, and pack() joins two registers of 2-byte integers.
-  HWY_INLINE __m512i rounded(const std::byte* from, int64_t rows) const {
-    const auto mask = static_cast<__mmask16>((1u << rows) - 1);
-    return integers<D>(operate({_mm512_maskz_loadu_ps(mask, from)})).raw;
-  }
-  HWY_INLINE static __m512i pack(__m512i low, __m512i high) {
-    return D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
-  }
   // This is called rarely, so that it is not inlined.
   HWY_NOINLINE __m512i partial(const std::byte* from, int64_t rows) const {
     alignas(64) std::byte all[kCacheLine / kSize * kFrom] = {};
@@ -311,7 +303,6 @@ struct PipelinedTransposition {
   }
 };
 
-#include "relayout/cpu/kernels/transpose_quartered-inl.h"
 #include "relayout/cpu/kernels/transpose_short-inl.h"
 
 /// Transposes `columns`: where there is a carry, into rows that start anywhere in lines; otherwise into rows of whole
@@ -334,8 +325,6 @@ HWY_INLINE void transpose_columns_pipelined(const Columns& columns, const std::b
     transpose_short_rows<kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
   } else if (cols == 2 * kN) {
     transpose_short_rows<2 * kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
-  } else if constexpr (Columns::kFrom == 4 * Columns::kSize) {
-    QuarteredTransposition<Columns>{columns, src, src_cols, dst, dst_rows, rows, cols, ahead}.run();
   } else {
     PipelinedTransposition<Columns, LineRows>{columns, src, src_cols, {dst, dst_rows}, rows, cols, ahead}.run();
   }
