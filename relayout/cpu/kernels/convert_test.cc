@@ -252,12 +252,11 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
       const int64_t size = dense_bytes(to), src_size = dense_bytes(from), line = 64 / std::min(size, src_size);
       const auto& telling = telling_elements(from);
       for (const int64_t rows : {int64_t{1}, int64_t{13}, line, 2 * line + 5}) {
-        for (const int64_t cols : {int64_t{2}, int64_t{3}, int64_t{4}, line / 4, line / 2, line, 3 * line, 4 * line}) {
-          if (cols < line && size > src_size) continue;
+        for (const int64_t cols : {line, 3 * line, 4 * line}) {
           for (const Guarded::Side at : kSides) {
             const RunAttributes* attributes = rows == line ? nullptr : &all;
-            const int64_t column = rows * src_size + 4, gap = cols > 4 ? 64 : 0, row = cols * size + gap;
-            Guarded src(cols * column - 4, at), dst(rows * row - gap, at);
+            const int64_t column = rows * src_size + 4, row = cols * size + 64;
+            Guarded src(cols * column - 4, at), dst(rows * row - 64, at);
             for (std::size_t i = 0, start = rng() % 64 * 8; i < src.bytes().size(); ++i)
               src.bytes()[i] = telling[(start + i) % telling.size()];
             std::ranges::fill(dst.bytes(), std::byte{0x3c});
@@ -274,7 +273,7 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
             ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected))
                 << rows << " of " << name(from) << " -> " << name(to);
             ASSERT_TRUE(src.intact() && dst.intact());
-            if (size > src_size || cols < line) continue;
+            if (size > src_size) continue;
             std::ranges::fill(dst.bytes(), std::byte{0x3c});
             alignas(64) std::byte carry[133 * 64];
             kernel(src.data(), columns.data(), dst.data(), starts.data(), carry, true, rows, cols, attributes, 0);

@@ -53,9 +53,9 @@ using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, s
 using RunAttributes = AttributeLists<float>;
 
 /// Transposes past the cache elements of 1 and 2 bytes, or values that it also converts. The source need not be packed
-/// first. With a null `carry`, the kernel does what transpose_stream does, or for two to four columns what
-/// interleave_stream does; otherwise it does what transpose_carried does. There may be any number of rows. `attributes`
-/// is for values that are converted, as for ConvertKernel; all have the same.
+/// first. With a null `carry`, the kernel does what transpose_stream does for rows of whole lines; otherwise it does
+/// what transpose_carried does. There may be any number of rows. `attributes` is for values that are converted, as for
+/// ConvertKernel; all have the same.
 using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                  std::byte* carry, bool first, int64_t rows, int64_t cols,
                                  const RunAttributes* attributes, int64_t ahead);

@@ -7,7 +7,6 @@
 // made in between the rows of this one.
 
 #include "relayout/cpu/kernels/common-inl.h"
-#include "relayout/cpu/kernels/interleave-inl.h"
 #include "relayout/cpu/kernels/registers-inl.h"
 #include "relayout/cpu/kernels/values-inl.h"
 
@@ -303,28 +302,15 @@ struct PipelinedTransposition {
   }
 };
 
-#include "relayout/cpu/kernels/transpose_short-inl.h"
-
 /// Transposes `columns`: where there is a carry, into rows that start anywhere in lines; otherwise into rows of whole
-/// lines, of 16 or 32 bytes, or of two to four elements.
+/// lines.
 template <class Columns>
 HWY_INLINE void transpose_columns_pipelined(const Columns& columns, const std::byte* src, Starts src_cols,
                                             std::byte* dst, Starts dst_rows, std::byte* carry, bool first, int64_t rows,
                                             int64_t cols, int64_t ahead) {
-  constexpr int64_t kN = 16 / Columns::kSize;
   if (carry) {
     const CarriedLineRows to{dst, dst_rows, carry, first};
     PipelinedTransposition<Columns, CarriedLineRows>{columns, src, src_cols, to, rows, cols, ahead}.run();
-  } else if (cols == 2) {
-    interleave_columns<2>(columns, src, src_cols, dst + dst_rows[0], rows, ahead);
-  } else if (cols == 3) {
-    interleave_columns<3>(columns, src, src_cols, dst + dst_rows[0], rows, ahead);
-  } else if (cols == 4) {
-    interleave_columns<4>(columns, src, src_cols, dst + dst_rows[0], rows, ahead);
-  } else if (cols == kN) {
-    transpose_short_rows<kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
-  } else if (cols == 2 * kN) {
-    transpose_short_rows<2 * kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
   } else {
     PipelinedTransposition<Columns, LineRows>{columns, src, src_cols, {dst, dst_rows}, rows, cols, ahead}.run();
   }

@@ -182,13 +182,6 @@ TEST_P(EveryTransposition, TransposeStreamsPartsOfLines) {
           GetParam()->flush();
           ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
           ASSERT_TRUE(dst.intact());
-          const auto pipelined = log2 < 2 ? GetParam()->transpose_pipelined[log2] : nullptr;
-          if (!pipelined) continue;
-          std::ranges::fill(dst.bytes(), std::byte{0x3c});
-          pipelined(src.data(), columns.data(), dst.data(), starts.data(), nullptr, false, rows, cols, nullptr, 64);
-          GetParam()->flush();
-          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
-          ASSERT_TRUE(dst.intact());
         }
       }
     }

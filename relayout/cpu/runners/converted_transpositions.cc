@@ -7,17 +7,13 @@
 namespace relayout::cpu {
 namespace {
 
-/// The most columns that kernels interleave while they convert.
-constexpr int64_t kMostConverted = 4;
-
 /// Converts the columns of a block to the narrower type and then transposes them, because narrow elements are
 /// transposed faster.
 void narrow_block(const Converter& convert, const Loops& loops, bool packs, const Block& block) {
   const RunContext& context = convert.context;
   Pipelined pipelined;
-  const bool few = block.cols <= kMostConverted && interleaves(context.kernels, loops, block, loops.piece[kDst]);
   const Converter::Given given = convert.attributes(block);
-  if ((packs || few) && convert.even) pipelined = {convert.pipelined, given.get()};
+  if (packs && convert.even) pipelined = {convert.pipelined, given.get()};
   transpose_packed(context, loops, packs, block, loops.piece[kDst], pipelined,
                    [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
                      // A column of the source is a run, whose elements are those of the rows.
@@ -147,7 +143,7 @@ bool stream(const RunContext& context, const Loops& loops, const ConvertedTransp
   const int64_t bytes = loops.piece[kDst];
   Block block = whole;
   block.stream = true;
-  if (block.cols <= kMostConverted && method.narrows && interleaves(context.kernels, loops, block, bytes)) {
+  if (method.narrows && interleaves(context.kernels, loops, block, bytes)) {
     convert_block(Converter(context, loops), loops, method, block);
     return true;
   }
