@@ -85,8 +85,9 @@ HWY_INLINE void program_units16(const std::byte* src, std::byte* dst, const Line
 
 void line_program16(const std::byte* src, std::byte* dst, const LineProgram& program, const ProgramUnits& units) {
   by_windows(program, units.past_cache ? LineStore::past_cache : LineStore::whole,
-             [&](auto windows, auto store)
-                 HWY_ATTR { program_units16<windows.value, store.value>(src, dst, program, units); });
+             [&](auto windows, auto store) HWY_ATTR {
+               program_units16<windows.value, store.value>(src, dst, program, units);
+             });
 }
 
 #endif
