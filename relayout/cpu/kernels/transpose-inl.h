@@ -202,24 +202,6 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// Transposes like transpose_stream(), but by single squares that go along the rows, so that the lines of a row are
-/// written one after the other. This is for columns that lie in a few pages.
-template <typename T>
-void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                            int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
-  FetchColumns fetch{src, src_cols, rows * kSize, ahead};
-  const int64_t whole = rows / kSquare * kSquare;
-  for (int64_t r = 0; r < whole; r += kSquare) {
-    for (int64_t c = 0; c < cols; c += kSquare) {
-      const Rows<true> to{dst + c * kSize, dst_rows + r};
-      transpose_square<T>(FetchingLines{src + r * kSize, src_cols + c, fetch}, to);
-    }
-  }
-  for (int64_t c = 0; c < cols && whole < rows; c += kSquare)
-    transpose_tiles<T>(Wide<T>(), src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, whole, rows, 0);
-}
-
 #endif
 
 /// Transposes past the cache. Rows start at lines of the destination and are whole lines, or have 16 or 32 bytes and
@@ -237,8 +219,6 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   if constexpr (kSize == 4 || kSize == 8) {
     if (cols > kWhole) {
       const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
-      if (columns.at_lines && columns.near)
-        return transpose_near_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
       if ((columns.by_lines && !columns.near) || columns.at_lines || columns.crowded) {
         return transpose_squares<T, RowsOfLines, kBeside>(src, src_cols, columns.at_lines || !columns.crowded, dst,
                                                           dst_rows, rows, cols, ahead);

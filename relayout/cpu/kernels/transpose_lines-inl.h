@@ -162,36 +162,4 @@ struct AlignedLines {
 
 #endif
 
-/// Prefetches what lies `ahead` bytes later, where that is not 0: the lines of one column, then those of the next.
-/// Memory is read faster in stretches. The processor drops some of many prefetches at once, so they are issued one at a
-/// time.
-struct FetchColumns {
-  const std::byte* src;
-  const int64_t* src_cols;
-  int64_t bytes, ahead, at = 0;
-
-  HWY_INLINE void next() {
-    if (ahead == 0) return;
-    prefetch(src + *src_cols + ahead + at);
-    at += kCacheLine;
-    if (at < bytes) return;
-    at = 0;
-    ++src_cols;
-  }
-};
-
-/// Reads lines of columns; with each of them, one line of FetchColumns is prefetched.
-struct FetchingLines {
-  const std::byte* src;
-  const int64_t* src_cols;
-  FetchColumns& fetch;
-
-  template <class D>
-  HWY_INLINE hn::Vec<D> read(D d, int i) const {
-    const auto line = hn::LoadU(d, as<hn::TFromD<D>>(src + src_cols[i]));
-    fetch.next();
-    return line;
-  }
-};
-
 #endif
