@@ -140,35 +140,16 @@ HWY_INLINE ColumnAlignment column_alignment(const std::byte* src, const int64_t*
   return {starts % kCacheLine == 0, apart % kCacheLine == 0, std::abs(apart) < kPage, crowded};
 }
 
-/// Transposes kLines + 1 squares that lie side by side, past the cache.
-template <typename T, int kLines, class Lines, class To>
-HWY_INLINE void transpose_beside(Lines lines, To to) {
-  constexpr int64_t kSquare = kCacheLine / sizeof(T);
-  for (int line = 0; line < kLines; ++line)
-    transpose_square<T>(lines.from(line * kSquare), Image<kLines>{to.image.lines + line * kCacheLine});
-  transpose_square<T>(lines.from(kLines * kSquare), to);
-}
-
-/// Transposes all whole squares of kLines + 1 squares of columns, row after row.
+/// Transposes all whole squares of kLines + 1 squares of columns that lie side by side, row after row.
 template <typename T, int kLines, class To>
-HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, bool at_lines, To to, int64_t rows,
-                                 int64_t ahead) {
+HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, To to, int64_t rows, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
-  int64_t r = 0;
-#if HWY_TARGET <= HWY_AVX3_DL
-  constexpr int64_t kCols = (kLines + 1) * kSquare;
-  if (!at_lines && rows > kSquare) {
-    alignas(64) std::byte kept[kCols * kCacheLine];
-    AlignedLines<false>{src, src_cols, kept, ahead}.start(kCols);
-    for (; r + kSquare < rows; r += kSquare)
-      transpose_beside<T, kLines>(AlignedLines<false>{src + r * kSize, src_cols, kept, ahead}, to.from(r));
-    return transpose_beside<T, kLines>(AlignedLines<true>{src + r * kSize, src_cols, kept, ahead}, to.from(r));
+  for (int64_t r = 0; r < rows; r += kSquare) {
+    const ColumnLines<const int64_t*> columns{src + r * kSize, src_cols, ahead};
+    for (int line = 0; line < kLines; ++line)
+      transpose_square<T>(columns.from(line * kSquare), Image<kLines>{to.image.lines + line * kCacheLine});
+    transpose_square<T>(columns.from(kLines * kSquare), to.from(r));
   }
-#else
-  (void)at_lines;
-#endif
-  for (; r < rows; r += kSquare)
-    transpose_beside<T, kLines>(ColumnLines<const int64_t*>{src + r * kSize, src_cols, ahead}, to.from(r));
 }
 
 /// Transposes any number of rows and whole lines of columns, kSquares squares side by side. Memory is written much
@@ -176,7 +157,7 @@ HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, 
 /// columns is read before the next line of any of them. The columns that are left over are done by half as many squares
 /// side by side, and so on.
 template <typename T, template <int> class To, int kSquares, class... More>
-HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, bool at_lines, std::byte* dst,
+HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst,
                                   const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
   constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize, kCols = kSquares * kSquare;
   int64_t c = 0;
@@ -186,14 +167,14 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
     alignas(64) std::byte lines[kSquare * kLines * kCacheLine];
     for (; c + kCols <= cols; c += kCols) {
       const To<kLines> to{dst + c * kSize, dst_rows, more..., {lines}};
-      if (whole > 0) transpose_beside<T, kLines>(src, src_cols + c, at_lines, to, whole, ahead);
+      if (whole > 0) transpose_beside<T, kLines>(src, src_cols + c, to, whole, ahead);
       for (int line = 0; line < kSquares && whole < rows; ++line)
         transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kCacheLine), whole, rows,
                            ahead);
     }
     if (c < cols)
-      transpose_squares<T, To, kSquares / 2>(src, src_cols + c, at_lines, dst + c * kSize, dst_rows, rows, cols - c,
-                                             ahead, more...);
+      transpose_squares<T, To, kSquares / 2>(src, src_cols + c, dst + c * kSize, dst_rows, rows, cols - c, ahead,
+                                             more...);
   } else {
     for (; c < cols; c += kSquare) {
       const To<0> to{dst + c * kSize, dst_rows, more..., {}};
@@ -220,8 +201,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if (cols > kWhole) {
       const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
       if ((columns.by_lines && !columns.near) || columns.at_lines || columns.crowded) {
-        return transpose_squares<T, RowsOfLines, kBeside>(src, src_cols, columns.at_lines || !columns.crowded, dst,
-                                                          dst_rows, rows, cols, ahead);
+        return transpose_squares<T, RowsOfLines, kBeside>(src, src_cols, dst, dst_rows, rows, cols, ahead);
       }
     }
   }
@@ -271,8 +251,7 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
   if constexpr (kSize == 4) {
     if (const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
         !first && ((columns.at_lines && !columns.near) || columns.crowded)) {
-      return transpose_squares<T, CarriedRows, kBeside>(src, src_cols, columns.at_lines, dst, dst_rows, rows, cols,
-                                                        ahead, carry, first);
+      return transpose_squares<T, CarriedRows, kBeside>(src, src_cols, dst, dst_rows, rows, cols, ahead, carry, first);
     }
   }
 #endif

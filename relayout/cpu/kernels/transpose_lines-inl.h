@@ -126,40 +126,4 @@ struct ColumnLines {
   }
 };
 
-#if HWY_TARGET <= HWY_AVX3_DL
-
-/// Reads lines of columns that start anywhere in lines, one line of each column after the other. Each is put together
-/// of two lines of the source, of which the first is kept from the step before. So every line of the source is read
-/// only once, even where columns a little more than a power of two apart compete for few sets of the first-level cache.
-template <bool kLast>
-struct AlignedLines {
-  const std::byte* src;
-  const int64_t* src_cols;
-  std::byte* kept;  // a line of each column
-  int64_t ahead;
-
-  HWY_INLINE AlignedLines from(int64_t c) const { return {src, src_cols + c, kept + c * kCacheLine, ahead}; }
-  /// Reads the first lines. Only bytes of the columns are read, which are a part of the first line and of the last one.
-  HWY_INLINE void start(int64_t cols) const {
-    for (int64_t c = 0; c < cols; ++c) {
-      const std::byte* const at = src + src_cols[c];
-      const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kCacheLine - 1);
-      _mm512_store_si512(kept + c * kCacheLine, _mm512_maskz_loadu_epi8(~uint64_t{0} << skip, at - skip));
-    }
-  }
-  template <class D>
-  HWY_INLINE hn::Vec<D> read(D, int i) const {
-    const std::byte* const at = src + src_cols[i];
-    const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kCacheLine - 1);
-    const std::byte* const next = at - skip + kCacheLine;
-    const __m512i before = _mm512_load_si512(kept + i * kCacheLine);
-    const __m512i now = kLast ? _mm512_maskz_loadu_epi8((uint64_t{1} << skip) - 1, next) : _mm512_load_si512(next);
-    _mm512_store_si512(kept + i * kCacheLine, now);
-    if (ahead != 0) prefetch(next + ahead);
-    return {_mm512_permutex2var_epi8(before, bytes_from(skip), now)};
-  }
-};
-
-#endif
-
 #endif
