@@ -156,9 +156,9 @@ HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, 
 /// faster where several lines of a row are written one after the other, and read faster where a line of each of these
 /// columns is read before the next line of any of them. The columns that are left over are done by half as many squares
 /// side by side, and so on.
-template <typename T, template <int> class To, int kSquares, class... More>
+template <typename T, int kSquares>
 HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst,
-                                  const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
+                                  const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize, kCols = kSquares * kSquare;
   int64_t c = 0;
   if constexpr (kSquares > 1) {
@@ -166,20 +166,17 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
     const int64_t whole = rows / kSquare * kSquare;
     alignas(64) std::byte lines[kSquare * kLines * kCacheLine];
     for (; c + kCols <= cols; c += kCols) {
-      const To<kLines> to{dst + c * kSize, dst_rows, more..., {lines}};
+      const RowsOfLines<kLines> to{dst + c * kSize, dst_rows, {lines}};
       if (whole > 0) transpose_beside<T, kLines>(src, src_cols + c, to, whole, ahead);
       for (int line = 0; line < kSquares && whole < rows; ++line)
-        transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kCacheLine), whole, rows,
-                           ahead);
+        transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare,
+                           Rows<true>{to.dst + line * kCacheLine, dst_rows}, whole, rows, ahead);
     }
     if (c < cols)
-      transpose_squares<T, To, kSquares / 2>(src, src_cols + c, dst + c * kSize, dst_rows, rows, cols - c, ahead,
-                                             more...);
+      transpose_squares<T, kSquares / 2>(src, src_cols + c, dst + c * kSize, dst_rows, rows, cols - c, ahead);
   } else {
-    for (; c < cols; c += kSquare) {
-      const To<0> to{dst + c * kSize, dst_rows, more..., {}};
-      transpose_columns<T>(Wide<T>(), src, src_cols + c, to, rows, ahead);
-    }
+    for (; c < cols; c += kSquare)
+      transpose_columns<T>(Wide<T>(), src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, rows, ahead);
   }
 }
 
@@ -201,7 +198,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if (cols > kWhole) {
       const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
       if ((columns.by_lines && !columns.near) || columns.at_lines || columns.crowded) {
-        return transpose_squares<T, RowsOfLines, kBeside>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+        return transpose_squares<T, kBeside>(src, src_cols, dst, dst_rows, rows, cols, ahead);
       }
     }
   }
@@ -246,19 +243,10 @@ template <typename T>
 void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                        std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kWhole = kCacheLine / kSize;
-#if HWY_TARGET <= HWY_AVX3_DL
-  // For elements of 8 bytes, single squares were faster.
-  if constexpr (kSize == 4) {
-    if (const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
-        !first && ((columns.at_lines && !columns.near) || columns.crowded)) {
-      return transpose_squares<T, CarriedRows, kBeside>(src, src_cols, dst, dst_rows, rows, cols, ahead, carry, first);
-    }
-  }
-#endif
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += kWhole, first = false) {
 #if HWY_TARGET <= HWY_AVX3_DL
-    transpose_columns<T>(d, src, src_cols + c, CarriedRows<0>{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
+    transpose_columns<T>(d, src, src_cols + c, CarriedRows{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
 #else
     // Some rows are done at a time. `pairs` holds, for each row, its carried line and the line made now behind it.
     constexpr int64_t kMost = 32, kStep = 16 * kBlocks;

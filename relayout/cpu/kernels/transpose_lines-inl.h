@@ -47,7 +47,6 @@ struct RowsOfLines {
   Image<kLines> image;
 
   HWY_INLINE RowsOfLines from(int64_t r) const { return {dst, starts + r, image}; }
-  HWY_INLINE RowsOfLines<0> column(int64_t bytes) const { return {dst + bytes, starts, {}}; }
   template <class D>
   HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
     std::byte* const to = dst + starts[i];
@@ -73,34 +72,24 @@ HWY_INLINE __m512i bytes_from(int64_t skip) {
 }
 
 /// Rows of whole lines that start anywhere: each line of the destination is put together, in registers, of the line of
-/// the row made before and the one made now. As RowsOfLines, with an image of kLines lines of each row.
-template <int kLines>
+/// the row made before and the one made now.
 struct CarriedRows {
   std::byte* dst;
   const int64_t* starts;
   std::byte* carry;
   bool first;
-  Image<kLines> image = {};
 
-  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kCacheLine, first, image}; }
-  HWY_INLINE CarriedRows<0> column(int64_t bytes) const { return {dst + bytes, starts, carry, first}; }
+  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kCacheLine, first}; }
   template <class D>
-  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
+  HWY_INLINE void put(D, int i, hn::Vec<D> v) const {
     std::byte* const last = carry + i * kCacheLine;
-    __m512i before = _mm512_load_si512(last);
+    const __m512i before = _mm512_load_si512(last);
     _mm512_store_si512(last, v.raw);
     if (first) return;
     std::byte* const to = dst + starts[i];
     const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kCacheLine - 1);
-    const __m512i index = bytes_from(skip);
-    auto* const lines = reinterpret_cast<__m512i*>(to + skip - kCacheLine);
-#pragma GCC unroll 4
-    for (int line = 0; line < kLines; ++line) {
-      const __m512i now = image.get(d, i, line).raw;
-      _mm512_stream_si512(lines + line, _mm512_permutex2var_epi8(before, index, now));
-      before = now;
-    }
-    _mm512_stream_si512(lines + kLines, _mm512_permutex2var_epi8(before, index, v.raw));
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + skip - kCacheLine),
+                        _mm512_permutex2var_epi8(before, bytes_from(skip), v.raw));
   }
 };
 
