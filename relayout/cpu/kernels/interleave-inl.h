@@ -134,7 +134,7 @@ HWY_INLINE void interleave_rows(const std::byte* src, const int64_t* src_cols, s
     Few<Wide<T>, kCols> in;
     for (int c = 0; c < kCols; ++c) in.v[c] = hn::LoadU(d, as<T>(src + src_cols[c] + r * kSize));
     if constexpr (kCols > 4)
-      store_odd<kStream>(d, in, as<T>(dst + r * kCols * kSize), std::make_index_sequence<kCols>());
+      store_odd(d, in, as<T>(dst + r * kCols * kSize), std::make_index_sequence<kCols>());
     else
       store_interleaved<kStream>(d, in, as<T>(dst + r * kCols * kSize));
   }
@@ -161,21 +161,6 @@ void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte*
   while (first < kCacheLine && (reinterpret_cast<intptr_t>(dst) + first * kRow) % kCacheLine != 0) ++first;
   if (first == kCacheLine || first >= rows) return interleave<T, kCols>(src, src_cols, dst, rows);
   const int64_t end = first + (rows - first) / kLanes * kLanes;
-  if (kCols > 4 && rows >= kLanes && first <= kLanes) {
-    // The rows before the first whole line and after the last one are made in memory, by a register of rows, and
-    // copied.
-    alignas(64) std::byte made[kCols * kCacheLine];
-    const auto partial = [&](int64_t row, int64_t from, int64_t count) HWY_ATTR {
-      int64_t cols[kCols];
-      for (int c = 0; c < kCols; ++c) cols[c] = src_cols[c] + row * static_cast<int64_t>(sizeof(T));
-      interleave_rows<T, kCols, false>(src, cols, made, 0, kLanes);
-      __builtin_memcpy(dst + (row + from) * kRow, made + from * kRow, static_cast<std::size_t>(count * kRow));
-    };
-    if (first > 0) partial(0, 0, first);
-    interleave_rows<T, kCols, true>(src, src_cols, dst, first, end);
-    if (end < rows) partial(rows - kLanes, kLanes - (rows - end), rows - end);
-    return;
-  }
   interleave_plain<T, kCols>(src, src_cols, dst, 0, first);
   interleave_rows<T, kCols, true>(src, src_cols, dst, first, end);
   interleave_plain<T, kCols>(src, src_cols, dst, end, rows);
@@ -211,34 +196,10 @@ void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
   deinterleave_plain<T, kRows>(src, dst, dst_rows, 0, cols);
 }
 
-/// Deinterleaves past the cache. Up to four rows must start at lines and be whole lines. More than four rows may start
-/// anywhere; if all of them start at the same byte of a line, their whole lines are written past the cache.
+/// Deinterleaves past the cache. Rows start at lines and are whole lines.
 template <typename T, int kRows>
 void deinterleave_stream(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
-  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
-  constexpr int64_t kSize = sizeof(T);
-  if constexpr (kRows > 4) {
-    const auto start = [&](int r) HWY_ATTR { return reinterpret_cast<intptr_t>(dst) + dst_rows[r]; };
-    const int64_t bytes = -start(0) & (kCacheLine - 1), first = bytes / kSize;
-    intptr_t unlike = bytes % kSize;
-    for (int r = 1; r < kRows; ++r) unlike |= (start(r) - start(0)) & (kCacheLine - 1);
-    if (unlike != 0 || first > kLanes || first + kLanes > cols) return deinterleave<T, kRows>(src, dst, dst_rows, cols);
-    const int64_t end = first + (cols - first) / kLanes * kLanes;
-    // Makes a register of columns in memory and copies some of them.
-    const auto partial = [&](int64_t col, int64_t from, int64_t count) HWY_ATTR {
-      alignas(64) std::byte made[kRows * kCacheLine];
-      int64_t rows[kRows];
-      for (int r = 0; r < kRows; ++r) rows[r] = r * kCacheLine;
-      deinterleave_cols<T, kRows, false>(src + col * kRows * kSize, made, rows, 0, kLanes);
-      for (int r = 0; r < kRows; ++r)
-        copy_short(made + rows[r] + from * kSize, dst + dst_rows[r] + (col + from) * kSize, count * kSize);
-    };
-    if (first > 0) partial(0, 0, first);
-    deinterleave_cols<T, kRows, true>(src, dst, dst_rows, first, end);
-    if (end < cols) partial(cols - kLanes, kLanes - (cols - end), cols - end);
-  } else {
-    deinterleave_cols<T, kRows, true>(src, dst, dst_rows, 0, cols);
-  }
+  deinterleave_cols<T, kRows, true>(src, dst, dst_rows, 0, cols);
 }
 
 #else

@@ -69,13 +69,13 @@ HWY_INLINE hn::Vec<D> permute_lanes(D d, hn::Vec<D> v, const hn::TFromD<D>* lane
   if constexpr (kSize > 2) return hn::TableLookupLanes(v, hn::IndicesFromVec(d, hn::Load(d, lanes)));
 }
 
-template <bool kStream, int kK, class D, typename T, std::size_t... i>
+template <int kK, class D, typename T, std::size_t... i>
 HWY_INLINE void store_odd(D d, const Few<D, kK>& in, T* to, std::index_sequence<i...>) {
   using Odd = OddInterleave<T, kK>;
   Few<D, kK> out;
   ((out.v[i] = permute_lanes(d, in.v[Odd::row(i)], kOddInterleave<T, kK>.group[Odd::row(i)])), ...);
   turn<kK, true>(d, out);
-  (put<kStream>(out.v[i], d, to + i * hn::MaxLanes(d)), ...);
+  (hn::StoreU(out.v[i], d, to + i * hn::MaxLanes(d)), ...);
 }
 
 template <int kK, class D, typename T, std::size_t... i>

@@ -287,14 +287,16 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 
 }  // namespace
 
-/// The kernels by the number of columns (rows) and the size of elements.
+/// The kernels by the number of columns (rows) and the size of elements: from two to four, and those of odd numbers.
+#define RELAYOUT_UP_TO_FOUR(kernel)                                                              \
+  {&kernel<uint8_t, 2>, &kernel<uint16_t, 2>, &kernel<uint32_t, 2>, &kernel<uint64_t, 2>},       \
+      {&kernel<uint8_t, 3>, &kernel<uint16_t, 3>, &kernel<uint32_t, 3>, &kernel<uint64_t, 3>}, { \
+    &kernel<uint8_t, 4>, &kernel<uint16_t, 4>, &kernel<uint32_t, 4>, &kernel<uint64_t, 4>        \
+  }
 #define RELAYOUT_FEW(kernel)                                                                       \
   {                                                                                                \
     {                                                                                              \
-      {&kernel<uint8_t, 2>, &kernel<uint16_t, 2>, &kernel<uint32_t, 2>, &kernel<uint64_t, 2>},     \
-          {&kernel<uint8_t, 3>, &kernel<uint16_t, 3>, &kernel<uint32_t, 3>, &kernel<uint64_t, 3>}, \
-          {&kernel<uint8_t, 4>, &kernel<uint16_t, 4>, &kernel<uint32_t, 4>, &kernel<uint64_t, 4>}, \
-          {RELAYOUT_ODD(kernel, 5)}, {}, {RELAYOUT_ODD(kernel, 7)}, {}, {                          \
+      RELAYOUT_UP_TO_FOUR(kernel), {RELAYOUT_ODD(kernel, 5)}, {}, {RELAYOUT_ODD(kernel, 7)}, {}, { \
         RELAYOUT_ODD(kernel, 9)                                                                    \
       }                                                                                            \
     }                                                                                              \
@@ -318,10 +320,11 @@ void add_transpositions(Kernels& k) {
                         &transpose_stream<uint64_t>};
   k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
                          &transpose_carried<uint64_t>};
-  k.interleave_stream = RELAYOUT_FEW(interleave_stream);
-  k.deinterleave_stream = RELAYOUT_FEW(deinterleave_stream);
+  k.interleave_stream = {{RELAYOUT_UP_TO_FOUR(interleave_stream)}};
+  k.deinterleave_stream = {{RELAYOUT_UP_TO_FOUR(deinterleave_stream)}};
 #endif
 }
 
 #undef RELAYOUT_ODD
 #undef RELAYOUT_FEW
+#undef RELAYOUT_UP_TO_FOUR

@@ -13,7 +13,7 @@ bool rows_join(const Kernels& kernels, const BoxPlan& box) {
   if (!kernels.copy_stream) return false;
   if (const auto* converted = box.as<ConvertedTransposition>()) return converted->joins;
   const auto* moved = box.as<Transposition>();
-  return moved && moved->joins && !deinterleaves_whole(kernels, box);
+  return moved && moved->joins;
 }
 
 /// Runs a block of a box whose rows are joined. It has been moved on by `shift` columns, so that it starts at the first

@@ -25,8 +25,7 @@ bool interleaves(const Kernels& kernels, const Loops& loops, const Block& block,
 bool deinterleaves(const Kernels& kernels, const Loops& loops, const Block& block, int64_t bytes) {
   const auto& deinterleave = block.stream ? kernels.deinterleave_stream : kernels.deinterleave;
   return few_kernel(deinterleave, block.rows, block.cols, bytes) &&
-         (!block.stream || block.rows > 4 || block.cols * bytes % kCacheLine == 0) &&
-         columns_follow(loops, block, block.rows * bytes);
+         (!block.stream || block.cols * bytes % kCacheLine == 0) && columns_follow(loops, block, block.rows * bytes);
 }
 
 void transpose_by_kernel(const RunContext& context, const Loops& loops, const Block& block, int64_t bytes) {

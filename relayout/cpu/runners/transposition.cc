@@ -42,14 +42,6 @@ bool run_interleaved(const RunContext& context, const Loops& loops, const Tables
 
 }  // namespace
 
-bool deinterleaves_whole(const Kernels& kernels, const Loops& loops) {
-  return loops.along_src.count > 4 && loops.along_src.axes.size() == 1 && loops.along_dst.axes.size() == 1 &&
-         loops.along_src.blocks == 1 && loops.along_dst.blocks == 1 &&
-         loops.along_dst.axes[0].stride[kSrc] == loops.along_src.count * loops.piece[kSrc] &&
-         few_kernel(kernels.deinterleave_stream, loops.along_src.count, loops.along_dst.count, loops.piece[kSrc]) !=
-             nullptr;
-}
-
 bool carries(const Kernels& kernels, const Loops& loops, const Block& block, const IndexRange& cols) {
   const int64_t bytes = loops.piece[kDst], total = std::min(cols.total, cols.end() + kCacheLine / bytes) - cols.begin;
   return kernels.transpose_carried[log2_size(bytes)] && block.rows * bytes >= kRegister && total * bytes >= kCacheLine;
@@ -92,7 +84,7 @@ bool stream(const RunContext& context, const Loops& loops, const Transposition& 
   const int64_t bytes = loops.piece[kDst];
   Block block = whole;
   block.stream = true;
-  if (interleaves(kernels, loops, block, bytes) || deinterleaves_whole(kernels, loops)) {
+  if (interleaves(kernels, loops, block, bytes)) {
     transpose_by_kernel(context, loops, block, bytes);
     return true;
   }

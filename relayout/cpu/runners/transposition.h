@@ -5,10 +5,6 @@
 
 namespace relayout::cpu {
 
-/// Whether each region of a box is one block that is deinterleaved by a kernel for more than four rows. Even past the
-/// cache, these kernels write no byte outside their block, wherever rows start.
-bool deinterleaves_whole(const Kernels& kernels, const Loops& loops);
-
 /// Whether rows are a quarter or half of a line and make lines one after the other. The answer is the same for all
 /// blocks of a box, as two blocks may share a line, of which each then writes its own rows.
 bool writes_partial_lines(const Loops& loops, const Block& block);
