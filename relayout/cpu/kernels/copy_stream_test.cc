@@ -95,8 +95,8 @@ TEST_P(EveryStreamedCopy, CopyStreamOfPieces) {
   }
 }
 
-// There are so many runs that they are copied from several places side by side: stretches of one list, or of rows.
-TEST_P(EveryStreamedCopy, CopyStreamSideBySide) {
+// Many runs, of one list or of rows.
+TEST_P(EveryStreamedCopy, CopyStreamOfManyRuns) {
   if (!GetParam()->copy_stream) return;
   std::mt19937 rng(13);
   for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 150}, {75, 1}, {19, 11}, {5, 37}}) {
