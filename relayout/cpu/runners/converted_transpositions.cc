@@ -53,7 +53,6 @@ class NarrowRows {
     to.lines = nullptr;
     transpose_block(context_, narrow_, {.pack = packs_}, to);
   }
-  const std::byte* row(int64_t r) const { return memory_ + starts_[r]; }
   const std::byte* memory() const { return memory_; }
   Starts starts() const { return starts_; }
 
@@ -82,37 +81,6 @@ void widen_block(const Converter& convert, const Loops& loops, bool packs, const
                    wide.offset[kAttribute], 0);
     }
   }
-}
-
-/// Converts a block to a wider type while it transposes it, and writes it past the cache although rows start anywhere
-/// in lines: each block writes the lines that start in it. Without a kernel for these types, does nothing and returns
-/// false.
-bool widen_lines(const Converter& convert, const Loops& loops, bool packs, const Block& block, const IndexRange& cols) {
-  const int64_t piece = loops.piece[kDst], bytes = loops.piece[kSrc];
-  if (piece <= bytes || !convert.straight_rows ||
-      reinterpret_cast<uintptr_t>(block.dst) % static_cast<uintptr_t>(piece) != 0)
-    return false;
-  // A line that starts in this block ends with some columns of the next one.
-  const int64_t beyond = std::min(kCacheLine / piece - 1, cols.total - cols.end());
-  NarrowRows narrow(convert.context, loops, packs);
-  for (int64_t row = 0; row < block.rows; row += NarrowRows::kRows) {
-    const int64_t rows = std::min(NarrowRows::kRows, block.rows - row), step = narrow.most_cols(rows);
-    for (int64_t col = 0; col < block.cols; col += step) {
-      const int64_t own = std::min(step, block.cols - col);
-      const int64_t more = std::min(kCacheLine / piece - 1, block.cols + beyond - col - own);
-      narrow.make(sub_block(loops, block, row, rows, col, own + more));
-      std::byte* const dst = block.dst + col * piece;
-      for (int64_t r = 0; r < rows; ++r) {
-        std::byte* const at = dst + block.dst_rows[row + r];
-        const int64_t begin = col == 0 && cols.begin == 0 ? 0 : to_line(at) / piece;
-        const int64_t end = own + std::min(more, to_line(at + own * piece) / piece);
-        if (begin >= end) continue;
-        convert.rows(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin,
-                     block.offset[kAttribute] + (row + r) * convert.row_attribute, 0);
-      }
-    }
-  }
-  return true;
 }
 
 void convert_block(const Converter& convert, const Loops& loops, const ConvertedTransposition& method,
@@ -152,7 +120,6 @@ bool stream(const RunContext& context, const Loops& loops, const ConvertedTransp
 bool carry(const RunContext& context, const Loops& loops, const ConvertedTransposition& method, const Block& whole,
            const IndexRange& cols) {
   const Converter convert(context, loops);
-  if (widen_lines(convert, loops, method.pack, whole, cols)) return true;
   if (!method.narrows || !convert.even || !carries(context.kernels, loops, whole, cols)) return false;
   Block block = fetched_ahead(loops, whole);
   block.lines = &cols;
