@@ -45,24 +45,11 @@ HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols
   }
 }
 
-/// Whether a line of rows by a register of columns is moved as a square. For 8-byte elements, tiles are faster.
-template <typename T, class D>
-constexpr bool by_squares() {
-  return HWY_TARGET <= HWY_AVX3 && sizeof(T) == 4 && hn::MaxLanes(D()) == kCacheLine / sizeof(T);
-}
-
-/// Transposes a line of rows of the source: as a square, where there is one for D; otherwise by four tiles, of which
-/// each has load instructions of its own, as the processor learns for each load instruction by how much its address
-/// grows, and prefetches accordingly.
+/// Transposes a line of rows of the source by four tiles, of which each has load instructions of its own, as the
+/// processor learns for each load instruction by how much its address grows, and prefetches accordingly.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols, To to) {
   constexpr int64_t kN = 16 / sizeof(T);
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (by_squares<T, D>()) {
-    transpose_square<T>(ColumnLines<Affine>{src, src_cols, 0}, to);
-    return;
-  }
-#endif
   transpose_cached_tile<T>(d, src, src_cols, to);
   transpose_cached_tile<T>(d, src + 16, src_cols, to.from(kN));
   transpose_cached_tile<T>(d, src + 32, src_cols, to.from(2 * kN));
@@ -139,16 +126,10 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::by
   if (ahead != 0) return transpose_fetching<T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
   constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
   const int64_t lines = rows / (4 * kN), panels = ceil_div(cols, kWidth);
-  // The inner loop goes along the side whose lines are nearer each other, so that the few pages of the other side stay
-  // in the TLB. Squares of few columns, and of many, go row after row, so that the destination is written in its own
-  // order; the pages of few columns stay in the TLB all the same.
-  constexpr int64_t kFewColumns = 32, kManyColumns = 128;
-  const bool down = by_squares<T, D>() ? src_cols.stride > dst_rows.stride && cols > kFewColumns && cols <= kManyColumns
-                                       : src_cols.stride >= dst_rows.stride;
-  const int64_t outer = down ? panels : lines, inner = down ? lines : panels;
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t i = 0; i < inner; ++i) {
-      const int64_t row = (down ? i : o) * (4 * kN), col = std::min((down ? o : i) * kWidth, cols - kWidth);
+  // Row after row, so that the destination is written in its own order.
+  for (int64_t line = 0; line < lines; ++line) {
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      const int64_t row = line * 4 * kN, col = std::min(panel * kWidth, cols - kWidth);
       transpose_cached_line<T>(d, src + src_cols[col] + row * kSize, src_cols,
                                StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
     }
