@@ -61,22 +61,11 @@ HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols
 template <typename T, class D>
 HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
                              const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T);
   for (int64_t c = 0; c < cols; c += kWidth) {
     const int64_t* const from = src_cols + std::min(c, cols - kWidth);
     const Rows<false> to{dst + std::min(c, cols - kWidth) * kSize, dst_rows};
-    if (ahead != 0 || !even(from, kWidth)) {
-      transpose_columns<T>(d, src, from, to, rows, ahead);
-      continue;
-    }
-    const Affine even_cols{from[1] - from[0]};
-    int64_t r = 0;
-    for (; r + 4 * kN <= rows; r += 4 * kN)
-      transpose_cached_line<T>(d, src + from[0] + r * kSize, even_cols, to.from(r));
-    for (; r < rows; r += kN) {
-      const int64_t row = std::min(r, rows - kN);
-      transpose_cached_tile<T>(d, src + from[0] + row * kSize, even_cols, to.from(row));
-    }
+    transpose_columns<T>(d, src, from, to, rows, ahead);
   }
 }
 
