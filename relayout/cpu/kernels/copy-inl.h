@@ -77,14 +77,6 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
 
 void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps, int64_t rows, int64_t cols,
                   int64_t bytes) {
-  // The inner loop goes along the columns, or along the rows where these are fewer. With pieces of less than a line,
-  // which should be written one after the other, it goes along the rows only if the source is then read in a few
-  // stretches.
-  if (rows < cols && (bytes >= kCacheLine || (rows <= 32 && src_steps[0] == bytes))) {
-    std::swap(rows, cols);
-    std::swap(src_steps[0], src_steps[1]);
-    std::swap(dst_steps[0], dst_steps[1]);
-  }
   const int64_t src_row = src_steps[0], src_col = src_steps[1];
   const int64_t dst_row = dst_steps[0], dst_col = dst_steps[1];
   copy_each(
