@@ -11,21 +11,10 @@ HWY_INLINE void here(P*& at) {
   asm("" : "+r"(at));
 }
 
-/// Rows of the destination that are a fixed distance apart; see Rows in transpose_lines-inl.h.
-struct StridedRows {
-  std::byte* dst;
-  int64_t stride;
-
-  HWY_INLINE StridedRows from(int64_t row) const { return {dst + row * stride, stride}; }
-  template <class D>
-  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
-    hn::StoreU(v, d, as<hn::TFromD<D>>(dst + i * stride));
-  }
-};
-
-/// Transposes a tile of N rows and as many columns as a register of D has elements.
-template <typename T, class D, class To>
-HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols, To to) {
+/// Transposes a tile of N rows and as many columns as a register of D has elements. Its rows start dst_stride bytes
+/// apart.
+template <typename T, class D>
+HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols, std::byte* dst, int64_t dst_stride) {
   constexpr int kN = 16 / sizeof(T);
   Registers<D> a;
   for (int i = 0; i < kN; ++i) {
@@ -35,25 +24,21 @@ HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols
   }
   interleave_rounds<kN>(d, a);
   for (int i = 0; i < kN; ++i) {
-    if constexpr (std::is_same_v<To, StridedRows>) {
-      here(to.dst);
-      hn::StoreU(a.v[i], d, as<T>(to.dst));
-      to.dst += to.stride;
-    } else {
-      to.put(d, i, a.v[i]);
-    }
+    here(dst);
+    hn::StoreU(a.v[i], d, as<T>(dst));
+    dst += dst_stride;
   }
 }
 
 /// Transposes a line of rows of the source by four tiles, of which each has load instructions of its own, as the
 /// processor learns for each load instruction by how much its address grows, and prefetches accordingly.
-template <typename T, class D, class To>
-HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols, To to) {
+template <typename T, class D>
+HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows) {
   constexpr int64_t kN = 16 / sizeof(T);
-  transpose_cached_tile<T>(d, src, src_cols, to);
-  transpose_cached_tile<T>(d, src + 16, src_cols, to.from(kN));
-  transpose_cached_tile<T>(d, src + 32, src_cols, to.from(2 * kN));
-  transpose_cached_tile<T>(d, src + 48, src_cols, to.from(3 * kN));
+  transpose_cached_tile<T>(d, src, src_cols, dst, dst_rows.stride);
+  transpose_cached_tile<T>(d, src + 16, src_cols, dst + dst_rows[kN], dst_rows.stride);
+  transpose_cached_tile<T>(d, src + 32, src_cols, dst + dst_rows[2 * kN], dst_rows.stride);
+  transpose_cached_tile<T>(d, src + 48, src_cols, dst + dst_rows[3 * kN], dst_rows.stride);
 }
 
 /// Transposes a region by tiles of D. There are at least as many columns and rows as a tile has. The last tiles start
@@ -69,61 +54,43 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// Transposes the rows from `done` on, which are less than a line.
-template <typename T, class D>
-HWY_INLINE void transpose_last_rows(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
-                                    int64_t done, int64_t rows, int64_t cols) {
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
-  for (int64_t r = done; r < rows; r += kN) {
-    const int64_t row = std::min(r, rows - kN);
-    for (int64_t c = 0; c < cols; c += kWidth) {
-      const int64_t col = std::min(c, cols - kWidth);
-      transpose_cached_tile<T>(d, src + src_cols[col] + row * kSize, src_cols,
-                               StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
-    }
-  }
-}
-
-/// The transposition by strides, with the next lines of both sides prefetched into the first level; those of the
-/// destination `ahead` bytes ahead. It does some columns at a time, and of these row after row, so that the destination
-/// is written in its own order.
-template <typename T, class D>
-HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
+/// The transposition by strides: some columns at a time, and of these row after row, so that the destination is written
+/// in its own order. kFetch: the next lines of both sides are prefetched into the first level; those of the destination
+/// `ahead` bytes ahead.
+template <bool kFetch, typename T, class D>
+HWY_INLINE void transpose_by_strides(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
                                      int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kRows = kCacheLine / kSize;
-  constexpr int64_t kColumns = HWY_MAX(128, kWidth);
-  int64_t done = 0;
-  for (int64_t first = 0; first < cols; first += kColumns) {
-    for (done = 0; done + kRows <= rows; done += kRows) {
-      for (int64_t c = first; c < std::min(cols, first + kColumns); c += kWidth) {
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize, kRows = 4 * kN;
+  const int64_t columns = kFetch ? std::max<int64_t>(128, kWidth) : cols, whole = rows / kRows * kRows;
+  for (int64_t first = 0; first < cols; first += columns) {
+    for (int64_t row = 0; row < whole; row += kRows) {
+      for (int64_t c = first; c < std::min(cols, first + columns); c += kWidth) {
         const int64_t col = std::min(c, cols - kWidth);
-        const std::byte* const from = src + src_cols[col] + done * kSize;
-        std::byte* const to = dst + dst_rows[done] + col * kSize;
-        for (int64_t i = 0; i < kWidth; ++i) __builtin_prefetch(from + src_cols[i] + kCacheLine);
-        for (int64_t i = 0; i < kRows; ++i) __builtin_prefetch(to + dst_rows[i] + ahead, 1);
-        transpose_cached_line<T>(d, from, src_cols, StridedRows{to, dst_rows.stride});
+        const std::byte* const from = src + src_cols[col] + row * kSize;
+        std::byte* const to = dst + dst_rows[row] + col * kSize;
+        if constexpr (kFetch) {
+          for (int64_t i = 0; i < kWidth; ++i) __builtin_prefetch(from + src_cols[i] + kCacheLine);
+          for (int64_t i = 0; i < kRows; ++i) __builtin_prefetch(to + dst_rows[i] + ahead, 1);
+        }
+        transpose_cached_line<T>(d, from, src_cols, to, dst_rows);
       }
     }
   }
-  transpose_last_rows<T>(d, src, src_cols, dst, dst_rows, done, rows, cols);
+  for (int64_t r = whole; r < rows; r += kN) {
+    const int64_t row = std::min(r, rows - kN);
+    for (int64_t c = 0; c < cols; c += kWidth) {
+      const int64_t col = std::min(c, cols - kWidth);
+      transpose_cached_tile<T>(d, src + src_cols[col] + row * kSize, src_cols, dst + dst_rows[row] + col * kSize,
+                               dst_rows.stride);
+    }
+  }
 }
 
-/// The transposition by strides.
 template <typename T, class D>
 HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows, int64_t rows,
                              int64_t cols, int64_t ahead) {
-  if (ahead != 0) return transpose_fetching<T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
-  const int64_t lines = rows / (4 * kN), panels = ceil_div(cols, kWidth);
-  // Row after row, so that the destination is written in its own order.
-  for (int64_t line = 0; line < lines; ++line) {
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      const int64_t row = line * 4 * kN, col = std::min(panel * kWidth, cols - kWidth);
-      transpose_cached_line<T>(d, src + src_cols[col] + row * kSize, src_cols,
-                               StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
-    }
-  }
-  transpose_last_rows<T>(d, src, src_cols, dst, dst_rows, lines * 4 * kN, rows, cols);
+  if (ahead != 0) return transpose_by_strides<true, T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
+  transpose_by_strides<false, T>(d, src, src_cols, dst, dst_rows, rows, cols, 0);
 }
 
 /// Chooses the widest tiles that the columns fill.
