@@ -86,10 +86,16 @@ HWY_INLINE void transpose_by_strides(D d, const std::byte* src, Affine src_cols,
   }
 }
 
+/// Not inlined, so that the registers of the loop without prefetches are enough.
+template <typename T, class D>
+HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
+                                     int64_t rows, int64_t cols, int64_t ahead) {
+  transpose_by_strides<true, T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
+}
 template <typename T, class D>
 HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows, int64_t rows,
                              int64_t cols, int64_t ahead) {
-  if (ahead != 0) return transpose_by_strides<true, T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
+  if (ahead != 0) return transpose_fetching<T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
   transpose_by_strides<false, T>(d, src, src_cols, dst, dst_rows, rows, cols, 0);
 }
 
