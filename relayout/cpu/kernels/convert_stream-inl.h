@@ -13,16 +13,16 @@ HWY_INLINE void write_lines(const std::byte* src, std::byte* dst, int64_t bytes)
   copy_short(src + head + lines, dst + head + lines, bytes - head - lines);
 }
 
-/// The bytes of the destination that are converted at a time, and the memory for them, from which they are written.
-constexpr int64_t kPiece = 512;
+/// The bytes of a run that are converted at a time, and the bytes of memory for shorter runs.
+constexpr int64_t kPiece = 512, kShortRuns = 2048;
 
 /// Several runs, each of less than half a piece, at a time.
 void stream_short_runs(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
                        int64_t runs, int64_t n, const RunAttributes* attributes, int64_t ahead) {
-  constexpr int64_t kMostRuns = kPiece / kCacheLine;
-  alignas(64) std::byte memory[kPiece];
+  constexpr int64_t kMostRuns = kShortRuns / kCacheLine;
+  alignas(64) std::byte memory[kShortRuns];
   const int64_t run = n * pair.dst_bytes, pitch = (run + 2 * kCacheLine - 1) / kCacheLine * kCacheLine;
-  const int64_t together = kPiece / pitch;
+  const int64_t together = kShortRuns / pitch;
   int64_t at[kMostRuns];
   for (int64_t first = 0; first < runs; first += together) {
     const int64_t count = std::min(together, runs - first);
