@@ -108,38 +108,6 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// How the columns of a region lie in memory.
-struct ColumnAlignment {
-  /// All columns start at lines.
-  bool at_lines;
-  /// The first two columns are whole lines apart, so that all of them start at the same byte of a line.
-  bool by_lines;
-  /// Columns are less than a page apart, so that a few pages have them all.
-  bool near;
-  /// Columns are about a multiple of a page apart. The two lines of each that a square reads then compete for few sets
-  /// of the first-level cache and do not stay in it.
-  bool crowded;
-};
-
-template <typename T>
-HWY_INLINE ColumnAlignment column_alignment(const std::byte* src, const int64_t* src_cols, int64_t cols) {
-  constexpr int64_t kSquare = kCacheLine / sizeof(T), kWays = 8;
-  const auto start = [&](int64_t c) HWY_ATTR { return reinterpret_cast<intptr_t>(src) + src_cols[c]; };
-  int64_t starts = start(0) | start(1);
-  // Reading the whole list takes time, so it is read only if the first columns start at lines.
-  if (starts % kCacheLine == 0) {
-    for (int64_t c = 2; c < cols; ++c) starts |= start(c);
-  }
-  const int64_t apart = src_cols[1] - src_cols[0], over = apart & (kPage - 1), drift = std::min(over, kPage - over);
-  // A page has one line of each set of the first level, so what counts is where columns lie within a page. Each of the
-  // kSquare columns starts `drift` bytes from the one before, so together their starts spread over that many lines. One
-  // set more is touched because the first column starts anywhere in its line, and one because each column is read at
-  // two lines that follow each other. The columns are crowded if their lines fill all ways of these sets.
-  const int64_t sets = kSquare * drift / kCacheLine + 2;
-  const bool crowded = 2 * kSquare >= kWays * sets;
-  return {starts % kCacheLine == 0, apart % kCacheLine == 0, std::abs(apart) < kPage, crowded};
-}
-
 /// Transposes all whole squares of kLines + 1 squares of columns that lie side by side, row after row.
 template <typename T, int kLines, class To>
 HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, To to, int64_t rows, int64_t ahead) {
@@ -195,12 +163,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   if (cols == 2 * kN)
     return transpose_columns<T>(hn::CappedTag<T, 2 * kN>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
   if constexpr (kSize == 4 || kSize == 8) {
-    if (cols > kWhole) {
-      const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
-      if ((columns.by_lines && !columns.near) || columns.at_lines || columns.crowded) {
-        return transpose_squares<T, kBeside>(src, src_cols, dst, dst_rows, rows, cols, ahead);
-      }
-    }
+    if (cols > kWhole) return transpose_squares<T, kBeside>(src, src_cols, dst, dst_rows, rows, cols, ahead);
   }
 #endif
   const Wide<T> d;
