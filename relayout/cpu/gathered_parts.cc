@@ -43,7 +43,7 @@ void gather_in_parts(const TensorDesc& src, const TensorDesc& dst, const Attribu
   const auto count = static_cast<int64_t>(entries.size()), indices = dims[dim], block = table.block();
   table.check(indices, src.layout.dim(dim), false, "src_index of dim " + std::to_string(dim));
   const int64_t each = std::max<int64_t>(1, 2 * dst.logical_bytes() / count);
-  const int64_t beyond = machine().l3_share() / 8 * shares(machine()).lines + 1;
+  const int64_t beyond = machine().far() + 1;
   int64_t step = kEntries;
   if (each * count > beyond) step = std::clamp(ceil_div(beyond, each), kEntries, kMostEntries);
   for (int64_t begin = 0; begin < count; begin += step) {

@@ -14,8 +14,6 @@ struct Answer {
   /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
   /// this is false, padding may still be written so (Fill::past_cache).
   bool streams = false;
-  /// Where it streams: the size of both sides together from which on it does; 0 if Tuning asked for it.
-  int64_t stream_limit = 0;
   /// The boxes to move, each with the method that does it, and the boxes of padding to fill. There are at most 4 *
   /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of
   /// their own, and at most kMaxBoxes boxes of padding for each dim.
@@ -28,9 +26,7 @@ struct Answer {
 
 /// What it is expected to move and take on the request's machine.
 Cost cost_of(const Request& request, const Answer& answer);
-/// Nanoseconds: the least that stages can cost past the cache, without planning them.
-double least_staged_ns(const Request& request);
-/// Likewise, the least that line programs can cost past the cache.
-double least_lines_ns(const Request& request);
+/// Nanoseconds: the least that a plan costs that is written past the caches, without planning it.
+double least_past_cache_ns(const Request& request);
 
 }  // namespace relayout

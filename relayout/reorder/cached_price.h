@@ -5,16 +5,8 @@
 
 namespace relayout {
 
-/// Whether there is a price: the box is moved or converted by itself.
-bool has_cached_price(const BoxPlan& box);
-/// Nanoseconds on one thread to move a box whose source and destination are in the first level: the time to start each
-/// block and to run its kernel.
+/// Nanoseconds on one thread to do a box whose source and destination are in the first level: the time to start each
+/// block and to run its kernel, of a machine whose kernels have the price 1 (Prices::kernels).
 double cached_ns(const BoxPlan& box, const Machine& machine);
-
-/// The same for stages, with what it takes to read and write stretches.
-double stages_ns(const Loops& loops, const Stages& method, const Machine& machine);
-
-/// Nanoseconds that a reorder of `bytes` bytes, both sides together, waits for the levels beyond the first one.
-double waited_ns(const Machine& machine, double bytes);
 
 }  // namespace relayout

@@ -136,11 +136,6 @@ inline int64_t run_of_rows(const Loops& loops) {
 /// a line is written much later, and a part of a line that is written by itself waits for memory, over 100 ns.
 inline constexpr int64_t kLongRunOfRows = 16 * kCacheLine;
 
-/// Whether blocks have less than 16 lines, so that starting one takes longer than moving it.
-inline bool in_small_blocks(const Loops& loops) {
-  return loops.along_src.block * loops.along_dst.block * loops.piece[kDst] < 16 * kCacheLine;
-}
-
 /// Takes over the rest of a box once the blocks are chosen: what is left of its axes are the loops. Limits the blocks
 /// to the region and counts them.
 void finish(Loops& loops, Box rest);

@@ -44,6 +44,10 @@ struct Machine {
   bool slow_shared_l3() const { return l3 > kMaxL3Share; }
   /// The bytes of the last level that plans count on.
   int64_t l3_share() const { return slow_shared_l3() ? std::max(l2, kMaxL3Share) : l3; }
+  /// Bytes of both sides: from these on, most of them come from memory, as half of the last level has other things; and
+  /// from these on, most come from the last level or from memory.
+  int64_t in_memory() const { return l3_share() / 2; }
+  int64_t far() const { return std::min(4 * l2, in_memory()); }
 };
 
 /// Overrides choices of the planner, to try out others. The planner decides by rule where `stream` is by_size and where
@@ -62,6 +66,8 @@ struct Tuning {
   Way way = Way::cheapest;
 
   bool operator==(const Tuning&) const = default;
+  /// Whether the caller chose blocks, which only `boxes` have.
+  bool cuts_blocks() const { return panel > 0 || strip > 0 || ahead > 0; }
 };
 
 /// What a plan is expected to move and take.

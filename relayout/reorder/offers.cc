@@ -22,14 +22,22 @@ std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const At
                           const Machine& machine, const Tuning& tuning) {
   const Plan chosen = Plan::make(src, dst, attributes, machine, tuning);
   const auto same = [](const Plan& a, const Plan& b) { return a.data().answer() == b.data().answer(); };
+  // Both stores, where the planner compares them.
+  using Stream = Tuning::Stream;
+  const bool both = tuning.stream == Stream::by_size && src.span_bytes() + dst.span_bytes() > machine.far();
+  std::vector<Stream> stores{tuning.stream};
+  if (both) stores = {Stream::never, Stream::always, Stream::by_size};
   std::vector<Offer> out;
   for (const Tuning::Way way : {Tuning::Way::boxes, Tuning::Way::lines, Tuning::Way::stages, Tuning::Way::cheapest}) {
-    Tuning one = tuning;
-    one.way = way;
-    Plan plan = Plan::make(src, dst, attributes, machine, one);
-    if (std::ranges::any_of(out, [&](const Offer& offer) { return same(offer.plan, plan); })) continue;
-    const bool is_chosen = same(plan, chosen);
-    out.push_back({way, std::move(plan), is_chosen});
+    for (const Stream store : stores) {
+      Tuning one = tuning;
+      one.way = way;
+      one.stream = store;
+      Plan plan = Plan::make(src, dst, attributes, machine, one);
+      if (std::ranges::any_of(out, [&](const Offer& offer) { return same(offer.plan, plan); })) continue;
+      const bool is_chosen = same(plan, chosen);
+      out.push_back({way, std::move(plan), is_chosen});
+    }
   }
   std::ranges::stable_sort(out, {}, [](const Offer& offer) { return offer.plan.cost().nanoseconds; });
   return out;

@@ -41,7 +41,8 @@ class PlanData {
   const AttributeTable<float>& attribute_values() const { return request_.values; }
   const AttributeTable<double>& wide_attribute_values() const { return request_.wide_values; }
   bool streams() const { return answer_.streams; }
-  int64_t stream_limit() const { return answer_.stream_limit; }
+  /// Whether the caller asked for that; else it is expected to take less time.
+  bool asked_for() const { return request_.tuning.stream == Tuning::Stream::always; }
   std::span<const BoxPlan> boxes() const { return answer_.boxes; }
   std::span<const BoxPlan> fills() const { return answer_.fills; }
   const Tables& tables() const { return answer_.tables; }

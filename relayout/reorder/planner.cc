@@ -14,34 +14,55 @@
 #include "relayout/reorder/refine/swizzled_boxes.h"
 
 namespace relayout {
+
+/// The cheapest of some answers.
+class Least {
+ public:
+  explicit Least(const Request& request) : request_(request) {}
+
+  /// Takes an answer if it costs less than `share` of the one before.
+  void take(std::optional<Answer> other, double share = 1) {
+    if (!other) return;
+    const double ns = cost_of(request_, *other).nanoseconds;
+    if (answer_ && ns >= share * ns_) return;
+    answer_ = std::move(other);
+    ns_ = ns;
+  }
+
+  /// Nanoseconds of the cheapest.
+  double ns() const { return ns_; }
+  bool empty() const { return !answer_; }
+  const Answer& operator*() const { return *answer_; }
+  Answer result() { return *std::move(answer_); }
+
+ private:
+  const Request& request_;
+  std::optional<Answer> answer_;
+  double ns_ = std::numeric_limits<double>::max();
+};
+
 namespace {
 
 using Stream = Tuning::Stream;
 
-/// The share of another way's price from which on stages are taken. Prices of what moves bits are often a quarter off;
-/// of what converts, most is the same both ways.
-constexpr double kClearlyCheaper = 0.75, kCheaperToConvert = 0.9;
-/// Nanoseconds: a reorder that takes less is not worth planning stages for.
-constexpr double kWorthStages = 1000;
-/// Nanoseconds: a reorder of several boxes that takes less is not worth planning one line program for all of them.
-constexpr double kWorthProgram = 300;
-/// Beyond the caches, what is written through them takes up to so many times as long as its price says, because the
-/// destination's lines are read first.
-constexpr double kReadFirst = 1.3;
+/// Nanoseconds: a reorder that takes less is not worth planning stages for; and one of several boxes that takes less,
+/// not one line program for all of them.
+constexpr double kWorthStages = 1000, kWorthProgram = 300;
+/// The share of another way's price from which on stages are taken, as prices are often some percent off.
+constexpr double kClearlyCheaper = 0.8;
 /// Where the last level is slow and shared and both sides take more than kFetchHalves halves of the second level, all
 /// strided transpositions fetch their next lines.
 constexpr int64_t kFetchHalves = 3;
 /// Bytes that rows are fetched ahead which lie where a table says.
 constexpr int64_t kListAhead = 16 << 10;
 
-const BoxPlan& largest(const std::vector<BoxPlan>& boxes) {
-  return *std::ranges::max_element(boxes, {}, &BoxPlan::elements);
-}
-
 Tuning any_way(Tuning tuning) {
   tuning.way = Tuning::Way::cheapest;
   return tuning;
 }
+
+/// Whether an answer is one box, without padding or tables.
+bool simple(const Answer& answer) { return answer.boxes.size() == 1 && answer.fills.empty() && answer.tables.empty(); }
 
 }  // namespace
 
@@ -50,17 +71,10 @@ Planner::Planner(const Request& request)
       types_{request.src.dtype, request.dst.dtype, request.attributes.arithmetic(), request.attributes.beta != 0},
       rules_{request.machine, request.tuning},
       inner_rules_{request.machine, any_way(request.tuning)},
-      forced_(request.tuning.stream == Stream::always) {
+      asked_for_(request.tuning.stream == Stream::always),
+      past_cache_(asked_for_ || (request.tuning.stream == Stream::by_size &&
+                                 request.far())) {
   types_.each = value_ns(types_, request.machine);
-  const CacheShares& from = shares(request.machine);
-  const int64_t eighth = request.machine.l3_share() / 8;
-  stages_limit_ = eighth * from.lines;
-  if (!forced_ && (request.tuning.stream == Stream::never || !request.exceeds(from.lines))) return;
-  const bool even = request.indexed() || divides_evenly(request.src, request.dst);
-  beyond_caches_ = forced_ || even || request.exceeds(from.runs);
-  shared_lines_ = !even;
-  limit_ = eighth * (shared_lines_ ? from.boxes : apart_by_lines(request.dst) ? from.lines : from.runs);
-  told_limit_ = request.bytes > limit_ ? limit_ : eighth * (shared_lines_ ? from.runs : from.lines);
 }
 
 Answer Planner::best() const {
@@ -79,67 +93,67 @@ Answer Planner::best() const {
 Answer Planner::cheapest() const {
   const Tuning::Way way = request_.tuning.way;
   const bool open = way == Tuning::Way::cheapest, packed = request_.packed();
+  Least least(request_);
   if (way == Tuning::Way::stages || (open && packed)) {
-    if (auto answer = stages()) return *std::move(answer);
+    add_stages(least, 1);
+    if (!least.empty()) return least.result();
   }
-  if (way == Tuning::Way::lines && !request_.indexed() && !forced_) {
+  if (way == Tuning::Way::lines && !request_.indexed() && !asked_for_) {
     if (auto answer = program(std::numeric_limits<double>::max(), false)) return *std::move(answer);
   }
-  Answer least = boxes();
-  if (!open || packed || request_.indexed()) return least;
-  double ns = cost_of(request_, least).nanoseconds;
-  const bool one = least.boxes.size() == 1, simple = one && least.fills.empty() && least.tables.empty();
-  // Stages gain nothing where one box without tables is moved within the caches, or runs are copied.
-  const bool runs = one && (least.boxes[0].as<LongCopy>() || least.boxes[0].as<ConvertedRuns>());
-  const bool try_stages = ns >= kWorthStages && (!simple || least.streams || request_.converts) && !runs;
-  const auto take = [&](std::optional<Answer> other, double most_ns) {
-    if (!other) return;
-    const double other_ns = cost_of(request_, *other).nanoseconds;
-    if (other_ns >= most_ns) return;
-    least = *std::move(other);
-    ns = other_ns;
-  };
-  if (!simple && !least.streams && ns >= kWorthProgram) take(program(ns, false), ns);
-  if (beyond_caches_) {
-    const double least_ns = least_lines_ns(request_);
-    const auto most_ns = [&] { return least.streams ? ns : kReadFirst * ns; };
-    if (least_ns < most_ns()) take(lines_past_cache(most_ns()), most_ns());
-    if (!simple && least_ns < most_ns()) take(program(most_ns(), true), most_ns());
+  if (request_.indexed()) {
+    if (!asked_for_) least.take(indexed_boxes(false));
+    if (past_cache_) least.take(indexed_boxes(true));
+    return least.result();
   }
-  const double limit = (request_.converts ? kCheaperToConvert : kClearlyCheaper) * ns;
-  if (!try_stages || (least.streams && limit < least_staged_ns(request_))) return least;
-  auto other = stages();
-  return other && cost_of(request_, *other).nanoseconds < limit ? *std::move(other) : least;
+  if (!asked_for_) least.take(each_box());
+  const bool one = !least.empty() && simple(*least);
+  // Stages gain nothing where runs are copied, or one box without tables is moved within the caches.
+  const bool runs = one && ((*least).boxes[0].as<LongCopy>() || (*least).boxes[0].as<ConvertedRuns>());
+  const bool others = open && !packed && !request_.tuning.cuts_blocks();
+  const bool try_stages = !runs && (!one || past_cache_ || request_.converts);
+  if (others && !one && !asked_for_) least.take(program(least.ns(), false));
+  if (past_cache_ && least_past_cache_ns(request_) < least.ns()) {
+    add_past_cache(least);
+    if (others) {
+      least.take(lines_past_cache(least.ns()));
+      if (!one) least.take(program(least.ns(), true));
+    }
+  }
+  if (others && try_stages && least.ns() >= kWorthStages) add_stages(least, kClearlyCheaper);
+  return least.result();
 }
 
-Answer Planner::boxes() const {
-  if (request_.indexed()) return indexed_boxes();
-  if (!beyond_caches_) return each_box();
-  // Plans of at most `limit_` bytes are written past the cache only by line programs.
-  const auto fits = [&](const BoxPlan& most) { return request_.bytes <= limit_ && !by_line_programs(most); };
-  Answer answer = empty(true, told_limit_);
-  if (shared_lines_ && !request_.swizzled()) {
-    auto tiled = plan_tiles(request_.src.layout, request_.dst.layout, request_.steps, box_planner(answer, rules_),
-                            answer.tables);
-    if (tiled) {
-      // Tiles take time, but save reading the destination's lines. Where that gains nothing, each box is moved by
-      // itself, through the cache.
-      const BoxPlan& most = largest(tiled->boxes);
-      const bool loses = loses_past_cache(*tiled, request_.src, request_.dst, request_.machine) ||
-                         loses_past_cache(most) || fits(most);
-      if (loses && !forced_) return each_box();
-      answer.boxes = std::move(tiled->boxes);
-      answer.fills = std::move(tiled->fills);
-      add_fills(answer, tiled->filled);
-      return answer;
+void Planner::add_past_cache(Least& least) const {
+  if (!divides_evenly(request_.src, request_.dst) && !request_.swizzled()) {
+    bool tiled = false;
+    for (const bool by_lines : {false, true}) {
+      auto answer = tiles(by_lines);
+      tiled = tiled || answer;
+      least.take(std::move(answer));
     }
-    answer.tables.clear();
+    if (tiled) return;
   }
+  Answer answer = empty(true);
   const Dims dims = moved_dims(request_, false);
   add_boxes(answer, Dims(dims.size(), 0), dims);
-  const BoxPlan& most = largest(answer.boxes);
-  if (!forced_ && (fits(most) || (!request_.converts && loses_past_cache(most)))) return each_box();
   add_fills(answer, 0);
+  least.take(std::move(answer));
+}
+
+void Planner::add_stages(Least& least, double share) const {
+  if (!asked_for_) least.take(stages(false), share);
+  if (past_cache_ && least_past_cache_ns(request_) < share * least.ns()) least.take(stages(true), share);
+}
+
+std::optional<Answer> Planner::tiles(bool by_lines) const {
+  Answer answer = empty(true);
+  auto tiled = plan_tiles(request_.src.layout, request_.dst.layout, request_.steps, box_planner(answer, rules_),
+                          by_lines, answer.tables);
+  if (!tiled) return std::nullopt;
+  answer.boxes = std::move(tiled->boxes);
+  answer.fills = std::move(tiled->fills);
+  add_fills(answer, tiled->filled);
   return answer;
 }
 
@@ -170,24 +184,15 @@ void Planner::add_boxes(Answer& answer, const Dims& begin, const Dims& end) cons
   }
 }
 
-Answer Planner::indexed_boxes() const {
-  Tables tables;
-  auto boxes = request_.boxes({}, {}, tables);
-  std::vector<bool> joined;  // to bytes
-  for (Box& box : boxes)
-    joined.push_back(bits(types_.src) < 8 && !request_.converts && join_to_bytes(box, bits(types_.src), &tables));
-  const auto planned = [&](bool streams) {
-    Answer answer = empty(streams, stages_limit_);
-    answer.tables = tables;
-    const BoxPlanner planner = box_planner(answer, rules_);
-    for (std::size_t b = 0; b < boxes.size(); ++b)
-      answer.boxes.push_back(joined[b] ? plan_move(boxes[b], types_.src, streams, rules_)
-                                       : planner.move_simple(boxes[b], streams));
-    return answer;
-  };
-  Answer answer = planned(beyond_caches_);
-  if (!answer.boxes.empty() && answer.streams && !forced_ && loses_past_cache(largest(answer.boxes)))
-    answer = planned(false);
+Answer Planner::indexed_boxes(bool past_cache) const {
+  Answer answer = empty(past_cache);
+  const BoxPlanner planner = box_planner(answer, rules_);
+  for (Box& box : request_.boxes({}, {}, answer.tables)) {
+    const bool joined =
+        bits(types_.src) < 8 && !request_.converts && join_to_bytes(box, bits(types_.src), &answer.tables);
+    answer.boxes.push_back(joined ? plan_move(box, types_.src, past_cache, rules_)
+                                  : planner.move_simple(std::move(box), past_cache));
+  }
   // What lies in the second level need not be fetched.
   const bool far = std::max(request_.src.span_bytes(), request_.dst.span_bytes()) > request_.machine.l2;
   for (BoxPlan& box : answer.boxes) {
@@ -199,7 +204,7 @@ Answer Planner::indexed_boxes() const {
 
 std::optional<Answer> Planner::lines_past_cache(double most_ns) const {
   if (!permutes_bytes()) return std::nullopt;
-  Answer answer = empty(true, told_limit_);
+  Answer answer = empty(true);
   const BoxPlanner planner = box_planner(answer, rules_);
   const int64_t element = bits(types_.src) / 8;
   const LineRules rules{request_.machine, most_ns, true};
@@ -214,7 +219,8 @@ std::optional<Answer> Planner::lines_past_cache(double most_ns) const {
     }
   }
   // Boxes that share lines must all write them as a whole.
-  if (programs == 0 || (shared_lines_ && programs < answer.boxes.size())) return std::nullopt;
+  if (programs == 0 || (programs < answer.boxes.size() && !divides_evenly(request_.src, request_.dst)))
+    return std::nullopt;
   add_fills(answer, 0);
   return answer;
 }
@@ -225,7 +231,7 @@ bool Planner::permutes_bytes() const {
 
 std::optional<Answer> Planner::program(double most_ns, bool past_cache) const {
   if (!permutes_bytes()) return std::nullopt;
-  Answer answer = empty(past_cache, told_limit_);
+  Answer answer = empty(past_cache);
   const TensorDesc &src = request_.src, &dst = request_.dst;
   const auto boxes = request_.boxes(Dims(src.layout.ndims(), 0), src.layout.dims(), answer.tables);
   const bool fills = request_.fills_padding() && without_gaps(dst.layout) && request_.fill_bits == 0;
@@ -239,16 +245,14 @@ std::optional<Answer> Planner::program(double most_ns, bool past_cache) const {
   const bool filled = fills && plan->method.written == padded * element;
   answer.boxes.emplace_back(*std::move(plan));
   if (!filled) add_fills(answer, 0);
-  const bool asked_for = request_.tuning.way == Tuning::Way::lines;
-  if (!asked_for && cost_of(request_, answer).nanoseconds >= most_ns) return std::nullopt;
   return answer;
 }
 
-std::optional<Answer> Planner::stages() const {
+std::optional<Answer> Planner::stages(bool past_cache) const {
   if (request_.swizzled() && !request_.indexed()) {
-    if (auto answer = unswizzled()) return answer;
+    if (auto answer = unswizzled(past_cache)) return answer;
   }
-  Answer answer = staged();
+  Answer answer = empty(past_cache);
   const BoxPlanner planner = box_planner(answer, inner_rules_);
   const auto boxes = request_.boxes(Dims(request_.src.layout.ndims(), 0), request_.src.layout.dims(), answer.tables);
   // Sub-byte elements that can be joined to bytes are moved as bytes.
@@ -267,10 +271,10 @@ std::optional<Answer> Planner::stages() const {
   return answer;
 }
 
-std::optional<Answer> Planner::unswizzled() const {
+std::optional<Answer> Planner::unswizzled(bool past_cache) const {
   const std::array<Swizzle, 2> swizzles{request_.src.layout.swizzle(), request_.dst.layout.swizzle()};
   const std::array<int64_t, 2> size{units(types_.src), units(types_.dst)};
-  Answer answer = staged();
+  Answer answer = empty(past_cache);
   const BoxPlanner planner = box_planner(answer, inner_rules_);
   const auto whole = refine(request_.src.layout.plain(), request_.dst.layout.plain(), request_.steps,
                             Dims(request_.src.layout.ndims(), 0), request_.src.layout.dims(), answer.tables);
@@ -298,15 +302,9 @@ std::optional<Answer> Planner::unswizzled() const {
   return answer;
 }
 
-Answer Planner::staged() const {
-  const bool by_size = request_.tuning.stream == Stream::by_size;
-  return empty(forced_ || (by_size && request_.bytes > stages_limit_), stages_limit_);
-}
-
-Answer Planner::empty(bool streams, int64_t limit) const {
+Answer Planner::empty(bool streams) const {
   Answer answer;
   answer.streams = streams;
-  answer.stream_limit = streams && !forced_ ? limit : 0;
   return answer;
 }
 
@@ -328,7 +326,7 @@ void Planner::add_fills(Answer& answer, uint32_t filled) const {
 void Planner::fetch_ahead(Answer& answer) const {
   if (answer.streams) return;
   const Machine& machine = request_.machine;
-  const bool next_blocks = request_.exceeds(shares(machine).fetched);
+  const bool next_blocks = request_.far();
   const bool next_lines = machine.slow_shared_l3() && request_.bytes > machine.l1;
   for (BoxPlan& box : answer.boxes) {
     if (auto* tiles = box.as<RegisterTiles>(); tiles && next_blocks) fetch_next_block(box, *tiles);
@@ -339,7 +337,7 @@ void Planner::fetch_ahead(Answer& answer) const {
 
 void Planner::write_padding_past_cache(Answer& answer) const {
   const Stream stream = request_.tuning.stream;
-  if (stream == Stream::never || (!forced_ && !request_.exceeds(shares(request_.machine).runs))) return;
+  if (stream == Stream::never || (!asked_for_ && !request_.far())) return;
   for (BoxPlan& fill : answer.fills) fill.as<Fill>()->past_cache = fills_lines(fill, *fill.as<Fill>());
 }
 

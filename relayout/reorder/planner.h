@@ -11,6 +11,8 @@
 
 namespace relayout {
 
+class Least;
+
 /// Each way (Tuning::Way) makes an answer of its own, or nothing where the reorder cannot go it; nothing that is made
 /// for one way is changed by another.
 class Planner {
@@ -22,25 +24,27 @@ class Planner {
 
  private:
   Answer cheapest() const;
-  /// Box by box: past the cache where that gains something, by tiles where boxes share lines; else through it.
-  Answer boxes() const;
   /// Box by box through the cache.
   Answer each_box() const;
-  Answer indexed_boxes() const;
-  /// All as one line program, through the cache or past it, where that takes less than `most_ns` nanoseconds.
+  /// Box by box past the cache, by tiles where boxes share lines.
+  void add_past_cache(Least& least) const;
+  /// By tiles, those of which runs are put together in the cache, or with `by_lines` those of line programs.
+  std::optional<Answer> tiles(bool by_lines) const;
+  Answer indexed_boxes(bool past_cache) const;
+  /// All as one line program, through the cache or past it. Nothing where it takes more than `most_ns` nanoseconds.
   std::optional<Answer> program(double most_ns, bool past_cache) const;
   /// Box by box past the cache, those that can be by line programs. Nothing where none can, or where boxes share lines
   /// and one of them cannot.
   std::optional<Answer> lines_past_cache(double most_ns) const;
-  /// All by way of buffers in the cache.
-  std::optional<Answer> stages() const;
+  /// All by way of buffers in the cache, where that takes less than `share` of what was cheapest before.
+  void add_stages(Least& least, double share) const;
+  std::optional<Answer> stages(bool past_cache) const;
   /// The boxes of swizzled layouts by way of buffers that permute their runs, and those that cannot go this way one by
   /// one. Nothing where none can.
-  std::optional<Answer> unswizzled() const;
+  std::optional<Answer> unswizzled(bool past_cache) const;
 
-  /// An empty answer, with the store that it uses and the bytes of both sides from which on it does; and one of stages.
-  Answer empty(bool streams, int64_t limit) const;
-  Answer staged() const;
+  /// An empty answer with the store that it uses.
+  Answer empty(bool streams) const;
   /// Whether bytes can be permuted: none are converted, and the machine has an instruction.
   bool permutes_bytes() const;
   BoxPlanner box_planner(const Answer& answer, const BlockRules& rules) const;
@@ -57,13 +61,8 @@ class Planner {
   ConvertedTypes types_;
   /// For what is planned as the request asks, and for what is inside of buffers.
   BlockRules rules_, inner_rules_;
-  /// Whether the caller asks for the destination to be written past the cache; whether both sides exceed the caches by
-  /// so much that it is where that suits the boxes; and whether blocks do not divide each other, so that boxes share
-  /// lines.
-  bool forced_, beyond_caches_ = false, shared_lines_ = false;
-  /// Bytes of both sides: up to `limit_`, boxes are written past the cache only by line programs; `told_limit_` is
-  /// the limit that decided, for explain(); from stages_limit_ on stages are written past the cache.
-  int64_t limit_ = 0, told_limit_ = 0, stages_limit_ = 0;
+  /// Whether the caller asks for the destination to be written past the cache; and whether that is worth planning.
+  bool asked_for_, past_cache_;
 };
 
 }  // namespace relayout

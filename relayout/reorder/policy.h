@@ -1,7 +1,7 @@
-// Numbers of the machine that several methods share: how large a block may be to stay in which cache, and from which
-// sizes on a way of writing pays. What only one method needs stands in its own file (methods/), and the prices of a
-// plan in price.h. They follow from what must stay in a cache while a block is moved, and were confirmed by timings of
-// many shapes around each limit; docs/lab has these. (internal to reorder)
+// Numbers of the machine that several methods share: how large a block may be to stay in which cache. What only one
+// method needs stands in its own file (methods/), and the prices of a plan in price.h. They follow from what must stay
+// in a cache while a block is moved, and were confirmed by timings of many shapes around each limit; docs/lab has
+// these. (internal to reorder)
 #pragma once
 
 #include "relayout/reorder/machine.h"
@@ -37,20 +37,5 @@ inline constexpr int64_t kRegister = 16;
 inline constexpr int64_t kScatteredPiece = 128;
 /// Bytes that a source is fetched ahead of a copy or a conversion of runs, beyond what the processor fetches by itself.
 inline constexpr int64_t kRunsAhead = 2 << 10;
-
-/// The shares of the last level (Machine::l3_share()), in eighths, above which both sides together are too much for the
-/// cache, so that the destination is written past it. A line that is written through the cache is read first, and it
-/// displaces another line. But a line that several runs or boxes share must be put together before it can be written
-/// past the cache; that takes time, so the limit is higher there. (Line programs make whole lines.)
-struct CacheShares {
-  int64_t lines;    // of whole lines
-  int64_t runs;     // where runs share lines
-  int64_t boxes;    // where boxes share lines
-  int64_t fetched;  // tiles of registers through the cache: from here on the next block is fetched
-};
-inline constexpr CacheShares kFastL3Shares{2, 4, 6, 3}, kSlowSharedL3Shares{1, 4, 4, 3};
-inline const CacheShares& shares(const Machine& machine) {
-  return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares;
-}
 
 }  // namespace relayout

@@ -50,8 +50,8 @@ struct Request {
   bool fills_missing() const {
     return attributes.padding.kind == Padding::Kind::value && !attributes.src_index.empty();
   }
-  /// Whether both sides together take more than so many eighths of the last level.
-  bool exceeds(int64_t eighths) const { return bytes > machine.l3_share() / 8 * eighths; }
+  /// Whether most bytes of both sides are beyond the caches that a core has.
+  bool far() const { return bytes > machine.far(); }
 
   /// The boxes of all indices from `begin` to `end`, simplified, with offsets in units, and their tables. Through index
   /// tables: of all indices.

@@ -9,6 +9,7 @@
 #include "relayout/reorder/methods/long_copy.h"
 #include "relayout/reorder/methods/streamed_blocks.h"
 #include "relayout/reorder/methods/transposition.h"
+#include "relayout/reorder/price.h"
 #include "relayout/reorder/region.h"
 
 namespace relayout {
@@ -22,31 +23,23 @@ Loops ConvertedTypes::loops(const Box& box) const {
 }
 
 double value_ns(const ConvertedTypes& types, const Machine& machine) {
-  /// Nanoseconds for each byte of the wider type, and to look up a byte in a table.
-  constexpr double kByte = 0.015, kLookedUp = 0.03;
-  /// What is added for types that have no instruction of their own: to make bf16 and the two types of a byte, to read
-  /// f8_e4m3, and for integers of 64 bits beside floating values.
-  constexpr double kToBf16 = 0.05, kToE5m2 = 0.16, kToE4m3 = 0.1, kFromE4m3 = 0.08, kWideInteger = 0.1;
-  /// What attributes add: in registers, and where values go through memory step by step.
-  constexpr double kComputed = 0.03, kBySteps = 0.3;
-  /// How much longer registers take that are not of AVX-512.
-  constexpr double kNarrowRegisters = 2;
   const DType src = types.src, dst = types.dst;
   const auto floating = [](DType type) { return kind(type) == DTypeKind::floating; };
   const auto wide = [&](DType type) { return !floating(type) && bits(type) == 64; };
-  double each = kByte * std::max(bits(src), bits(dst)) / 8;
+  double each = price::kByte * std::max(bits(src), bits(dst)) / 8;
   if (bits(src) == 8 && bits(dst) == 8 && (floating(src) || floating(dst)) && !types.computes) {
-    each = kLookedUp;
+    each = price::kLookedUp;
   } else {
-    if (dst == DType::bf16) each += kToBf16;
-    if (dst == DType::f8_e5m2) each += kToE5m2;
-    if (dst == DType::f8_e4m3) each += kToE4m3;
-    if (src == DType::f8_e4m3) each += kFromE4m3;
-    if ((wide(src) && floating(dst)) || (wide(dst) && floating(src))) each += kWideInteger;
+    if (dst == DType::bf16) each += price::kToBf16;
+    if (dst == DType::f8_e5m2) each += price::kToE5m2;
+    if (dst == DType::f8_e4m3) each += price::kToE4m3;
+    if (src == DType::f8_e4m3) each += price::kFromE4m3;
+    if ((wide(src) && floating(dst)) || (wide(dst) && floating(src))) each += price::kWideInteger;
   }
-  if (types.computes) each += types.sums || compute_type(src, dst, true) != ComputeType::f32 ? kBySteps : kComputed;
+  if (types.computes)
+    each += types.sums || compute_type(src, dst, true) != ComputeType::f32 ? price::kBySteps : price::kComputed;
   // Where the speed of kernels was measured, it includes the width of registers.
-  return machine.permuted_bytes == kCacheLine || machine.speeds.kernels > 0 ? each : kNarrowRegisters * each;
+  return machine.permuted_bytes == kCacheLine || machine.speeds.kernels > 0 ? each : price::kNarrowRegisters * each;
 }
 
 std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const ConvertedTypes& types, bool streams) {
@@ -193,25 +186,6 @@ Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const
   loops.past_cache = loops.past_cache && !types.sums;
   finish(loops, std::move(region.rest));
   return {std::move(loops), {.each = types.each}};
-}
-
-double rate(const Loops& loops, const ConvertedElements& method) {
-  return loops.sub_byte() ? 4 : method.runs ? 30 : gather_rate(loops);
-}
-
-double streamed(const Loops& loops, const ConvertedRuns& method, const Traffic& traffic, const Bytes& bytes) {
-  if (loops.sub_byte()) return traffic.in_caches(bytes, rate(loops, method));
-  return traffic.memory(bytes) * 1.15;
-}
-
-double streamed(const Loops& loops, const ConvertedTransposition& method, const Traffic& traffic, const Bytes& bytes) {
-  return std::max(traffic.memory(bytes), traffic.in_caches(bytes, rate(loops, method)));
-}
-
-double streamed(const Loops& loops, const ConvertedElements& method, const Traffic& traffic, const Bytes& bytes) {
-  if (loops.sub_byte() || !method.runs) return traffic.in_caches(bytes, rate(loops, method));
-  if (!loops.along_dst.dense && loops.piece[kDst] < kScatteredPiece) return through_cache(loops, bytes);
-  return traffic.memory(bytes) * 1.15;
 }
 
 }  // namespace relayout

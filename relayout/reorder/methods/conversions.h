@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "relayout/core/dtype.h"
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -82,12 +82,5 @@ Planned<ConvertedTransposition> plan_converted_transposition(ConvertedRegion reg
                                                              bool streams, const BlockRules& rules);
 Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const ConvertedTypes& types, bool streams,
                                                    const BlockRules& rules);
-
-inline double rate(const Loops& loops, const ConvertedRuns&) { return loops.sub_byte() ? 4 : 30; }
-inline double rate(const Loops&, const ConvertedTransposition&) { return 24; }
-double rate(const Loops& loops, const ConvertedElements& method);
-double streamed(const Loops& loops, const ConvertedRuns& method, const Traffic& traffic, const Bytes& bytes);
-double streamed(const Loops& loops, const ConvertedTransposition& method, const Traffic& traffic, const Bytes& bytes);
-double streamed(const Loops& loops, const ConvertedElements& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

@@ -98,18 +98,4 @@ Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, c
   return {std::move(region), {}};
 }
 
-bool copies_scraps(const Loops& loops) {
-  const int64_t piece = loops.piece[kDst];
-  return piece < kCacheLine / 2 && (kCacheLine % piece != 0 || in_small_blocks(loops));
-}
-
-double streamed(const Loops& loops, const CopiedPieces&, const Traffic& traffic, const Bytes& bytes) {
-  const int64_t piece = loops.piece[kDst];
-  if (!loops.along_dst.dense && piece < kScatteredPiece) return through_cache(loops, bytes);
-  // Pieces that do not divide a line, and are no multiple of one, take longer, and so do many small blocks.
-  return traffic.memory(bytes) * (in_small_blocks(loops)                               ? 2
-                                  : piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08
-                                                                                       : 1.4);
-}
-
 }  // namespace relayout

@@ -4,7 +4,7 @@
 //     nChw16c -> nhwc: pieces of 16 channels
 #pragma once
 
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -18,12 +18,5 @@ Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, c
 /// Changes the rows and columns of a region of pieces that are copied: where steps are far apart, or there are only a
 /// few, more axes in the block save loops around it.
 void adapt_copied_region(Loops& region, Axes& axes, bool streams);
-
-/// Whether most of the time past the cache would go to starting blocks of pieces and putting lines together, which the
-/// cache does as well: small blocks of pieces of less than half a line, and such pieces that do not divide a line.
-bool copies_scraps(const Loops& loops);
-
-inline double rate(const Loops& loops, const CopiedPieces&) { return copy_rate(loops); }
-double streamed(const Loops& loops, const CopiedPieces& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

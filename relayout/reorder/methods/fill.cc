@@ -68,9 +68,4 @@ bool fills_lines(const Loops& loops, const Fill& method) {
          by_lines(loops.along_dst.axes) && by_lines(loops.along_src.axes) && by_lines(loops.loops);
 }
 
-double streamed(const Loops& loops, const Fill& method, const Traffic& traffic, const Bytes& bytes) {
-  if (method.past_cache) return traffic.memory(bytes);
-  return loops.sub_byte() ? traffic.in_caches(bytes, rate(loops, method)) : through_cache(loops, bytes);
-}
-
 }  // namespace relayout

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "relayout/core/dtype.h"
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -23,8 +23,5 @@ Planned<Fill> plan_fill(Box box, DType dtype, uint64_t fill_bits);
 
 /// Whether a fill writes whole lines of the destination, each once, provided that the destination starts at a line.
 bool fills_lines(const Loops& loops, const Fill& method);
-
-inline double rate(const Loops& loops, const Fill&) { return loops.sub_byte() ? 2 : 30; }
-double streamed(const Loops& loops, const Fill& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

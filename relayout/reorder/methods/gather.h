@@ -3,7 +3,7 @@
 //     every second element of a row: strides of 8 bytes of elements of 4
 #pragma once
 
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -18,7 +18,5 @@ Planned<Gather> plan_gather(const Box& box, Loops region, Box rest, bool streams
 void choose_gather_blocks(Loops& loops, bool streams, bool converts, const BlockRules& rules);
 /// Whether elements are read one by one and lie so far apart that a line has only a few of them.
 bool reads_lines(const Loops& loops);
-
-inline double rate(const Loops& loops, const Gather&) { return gather_rate(loops); }
 
 }  // namespace relayout

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "relayout/reorder/price.h"
+
 namespace relayout {
 namespace {
 
@@ -16,15 +18,7 @@ constexpr int64_t kMostWindows = 1024;
 constexpr int64_t kMostOwnBytes = 16 << 10;
 /// A box that takes fewer nanoseconds by another method is not worth the time to list windows.
 constexpr double kLeastNs = 200;
-/// Nanoseconds to call the kernel, to start a unit, to permute a window of 64 bytes, or one of 16, to start a line of
-/// 16, and (estimated) to write a line that has no window.
-constexpr double kCallNs = 0.4, kUnitNs = 0.55, kWindowNs = 0.84, kNarrowWindowNs = 0.5, kNarrowLineNs = 0.5,
-                 kPaddingLineNs = 0.3;
-/// Past the cache: nanoseconds for the parts of lines at both ends of a region, and the share of memory's time that
-/// passes beside the kernel's.
-constexpr double kEdgesNs = 300, kBesideMemory = 0.3;
-
-double window_ns(int64_t width) { return width == LineProgram::kMostWidth ? kWindowNs : kNarrowWindowNs; }
+double window_ns(int64_t width) { return width == LineProgram::kMostWidth ? price::kWindow : price::kNarrowWindow; }
 
 /// At least so many windows has a line. If the first axis steps over windows in the source, each of its steps that a
 /// line has needs one.
@@ -252,10 +246,10 @@ double line_program_ns(const Loops& loops, const LineProgram& program) {
   const auto empty = std::count_if(program.lines.begin(), program.lines.begin() + program.lines_of_unit(),
                                    [](const LineProgram::Line& line) { return line.windows == 0; });
   const double lines = static_cast<double>(program.lines_of_unit()),
-               line_ns = program.width < LineProgram::kMostWidth ? kNarrowLineNs : 0;
-  const double unit = kUnitNs + window_ns(program.width) * static_cast<double>(program.windows_of_unit()) +
-                      line_ns * lines + kPaddingLineNs * static_cast<double>(empty);
-  return static_cast<double>(calls) * kCallNs + static_cast<double>(calls * loops.along_dst.count) * unit;
+               line_ns = program.width < LineProgram::kMostWidth ? price::kNarrowLine : 0;
+  const double unit = price::kUnit + window_ns(program.width) * static_cast<double>(program.windows_of_unit()) +
+                      line_ns * lines + price::kPaddingLine * static_cast<double>(empty);
+  return static_cast<double>(calls) * price::kCall + static_cast<double>(calls * loops.along_dst.count) * unit;
 }
 
 std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const LineRules& rules) {
@@ -291,18 +285,6 @@ std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes,
   unit.join();
   const Box common{boxes.offset, boxes.axes};
   return plan_units(std::move(unit), common, elements * count_elements(common), element, fills, rules);
-}
-
-double rate(const Loops& loops, const ProgrammedLines& method) {
-  const double bytes = static_cast<double>(2 * loops.elements) * static_cast<double>(loops.piece[kDst]);
-  return bytes / line_program_ns(loops, *method.program);
-}
-
-double streamed(const Loops& loops, const ProgrammedLines& method, const Traffic& traffic, const Bytes& bytes) {
-  const auto regions = static_cast<double>(count_elements(loops.loops) * loops.along_dst.count);
-  const double memory = traffic.memory(bytes),
-               kernel = traffic.prices.kernels * line_program_ns(loops, *method.program);
-  return kEdgesNs * regions + std::max(traffic.prices.permuted * memory, kBesideMemory * memory + kernel);
 }
 
 }  // namespace relayout

@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "relayout/core/swizzle.h"
+#include "relayout/reorder/loops.h"
 #include "relayout/reorder/methods/program_unit.h"
 #include "relayout/reorder/methods/together.h"
-#include "relayout/reorder/price.h"
 
 namespace relayout {
 
@@ -100,8 +100,5 @@ LineProgram swizzled_lines(const Swizzle& swizzle, int element_bits, const Machi
 
 /// Nanoseconds to make the whole box in the first-level cache.
 double line_program_ns(const Loops& loops, const LineProgram& program);
-
-double rate(const Loops& loops, const ProgrammedLines& method);
-double streamed(const Loops& loops, const ProgrammedLines& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

@@ -41,7 +41,6 @@ TEST(LineProgram, NotWhereOthersAreFaster) {
   EXPECT_EQ(program_of("nchw", "nhwc", {1, 64, 20, 20}, DType::u8), nullptr);
   EXPECT_EQ(program_of("abc", "bac", {30, 40, 64}, DType::f32), nullptr);  // pieces of 256 bytes
   EXPECT_EQ(program_of("ncw", "nwc", {1783, 3, 21}, DType::s16, kNone), nullptr);
-  EXPECT_EQ(program_of("nchw", "nChw16c", {2, 3, 5, 5}, DType::f64), nullptr);
 }
 
 // All boxes of a reorder are one program, which also writes the padding, if that is zero.

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -19,10 +19,5 @@ Loops loops_of_runs(const Axis& run, Axes& axes);
 
 /// Plans a box of elements of `element` bytes, if it is one run or has runs of at least kLongRun bytes.
 std::optional<Planned<LongCopy>> plan_long_copy(const Box& box, int64_t element, bool streams);
-
-inline double rate(const Loops&, const LongCopy&) { return 90; }
-inline double streamed(const Loops&, const LongCopy&, const Traffic& traffic, const Bytes& bytes) {
-  return traffic.memory(bytes);
-}
 
 }  // namespace relayout

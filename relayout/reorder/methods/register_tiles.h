@@ -8,8 +8,8 @@
 // times (docs/lab/line-programs.md).
 #pragma once
 
+#include "relayout/reorder/loops.h"
 #include "relayout/reorder/methods/shared_groups.h"
-#include "relayout/reorder/price.h"
 
 namespace relayout {
 
@@ -49,10 +49,5 @@ std::optional<Box> cut_for_tiles(Box& box, int64_t element);
 /// For a box that is written through the cache although both sides are larger than it: while one block is moved, the
 /// next one is fetched on both sides.
 void fetch_next_block(Loops& loops, RegisterTiles& method);
-
-inline double rate(const Loops&, const RegisterTiles&) { return 15; }
-inline double streamed(const Loops& loops, const RegisterTiles&, const Traffic&, const Bytes& bytes) {
-  return through_cache(loops, bytes);
-}
 
 }  // namespace relayout

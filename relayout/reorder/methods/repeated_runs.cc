@@ -43,9 +43,4 @@ std::optional<Planned<RepeatedRuns>> plan_repeated_pieces(const Box& box, int64_
   return out;
 }
 
-bool shares_lines(const Loops& loops) {
-  const int64_t run = run_of_rows(loops);
-  return loops.bytes_along_dst() < kLongRun && run < kLongRunOfRows && run % kCacheLine != 0;
-}
-
 }  // namespace relayout

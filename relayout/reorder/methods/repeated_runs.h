@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -20,13 +20,5 @@ struct RepeatedRuns {
 /// Plans a box of elements of `element` bytes whose innermost digit of the destination has stride 0 in the source, if
 /// its runs are long enough.
 std::optional<Planned<RepeatedRuns>> plan_repeated_pieces(const Box& box, int64_t element, bool streams);
-
-/// Whether runs share so many lines with others that they take longer past the cache than through it.
-bool shares_lines(const Loops& loops);
-
-inline double rate(const Loops&, const RepeatedRuns&) { return 120; }
-inline double streamed(const Loops&, const RepeatedRuns&, const Traffic& traffic, const Bytes& bytes) {
-  return bytes.to / traffic.prices.write;
-}
 
 }  // namespace relayout

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -21,7 +21,5 @@ Planned<SubByte> plan_sub_byte(Box box, int bits);
 /// The byte that elements of a sub-byte type with these bits make where only they are in it; nothing where bytes
 /// differ, as those of 6 bits do, and for types of whole bytes.
 std::optional<uint8_t> byte_of_equal(DType dtype, uint64_t element);
-
-inline double rate(const Loops&, const SubByte&) { return 2; }
 
 }  // namespace relayout

@@ -13,57 +13,10 @@
 namespace relayout {
 namespace {
 
-/// Counts the lines of the source that the boxes of a tile read (`lines`). Where the steps between these lines are all
-/// multiples of some number of lines, only so many sets of the cache hold them; `in_sets` counts a line as that number
-/// of lines, so that it can be compared with a cache of all sets.
-struct LinesRead {
-  double lines = 0, in_sets = 0;
-
-  void add(const Axes& axes) {
-    int64_t within = 0, apart = kPage;
-    double count = 1;
-    for (const Axis& axis : axes) {
-      const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kCacheLine;
-      if (step < kCacheLine) {
-        within += std::abs(axis.reach(kSrc));
-      } else {
-        count *= static_cast<double>(axis.extent);
-        apart = std::gcd(apart, step);
-      }
-    }
-    count *= static_cast<double>(within / kCacheLine + 1);
-    lines += count;
-    in_sets += count * static_cast<double>(apart) / kCacheLine;
-  }
-};
-
-/// Whether the loops around a tile come back to lines of the source only after these have left the first-level cache.
-/// The tile itself reads `lines` lines.
-bool reads_again(double lines, const Axes& loops) {
-  for (auto loop = loops.end(); loop-- != loops.begin();) {
-    const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kCacheLine;
-    if (step == 0 || step >= kCacheLine)
-      lines *= static_cast<double>(loop->extent);
-    else if (lines > 2 * kHalfL1 / kCacheLine)
-      return true;
-  }
-  return false;
-}
-
-/// Whether a nested box is moved element by element.
-bool one_by_one(const BoxPlan& box) { return box.shape() == KernelShape::gather && box.piece[kDst] < kRegister; }
-
-/// Whether a nested box is moved in blocks with lists of where their rows and columns start. Copies count only where
-/// `copies` is set.
-bool in_blocks(const BoxPlan& box, bool copies) {
-  const KernelShape shape = box.shape();
-  return shape == KernelShape::transpose || (shape == KernelShape::copy && copies && !box.long_runs);
-}
-
 class Tiler {
  public:
-  Tiler(const BoxPlanner& planner, TiledBoxes& out)
-      : planner_(planner), out_(out), element_(units(planner.types.dst)) {}
+  Tiler(const BoxPlanner& planner, bool by_lines, TiledBoxes& out)
+      : planner_(planner), by_lines_(by_lines), out_(out), element_(units(planner.types.dst)) {}
 
   void add(RunBundle group) {
     const std::size_t boxes =
@@ -147,9 +100,7 @@ class Tiler {
       own.footprints[kDst] = {run.elements(true), {0}};
       auto lines = plan_line_program(own, element_, pads ? ProgramFills::within : ProgramFills::nothing,
                                      {.machine = machine, .past_cache = true});
-      const double bytes = static_cast<double>(2 * run.bytes * rows.extent);
-      if (!lines || line_program_ns(lines->loops, *lines->method.program) > bytes / prices_of(machine).write)
-        return std::nullopt;
+      if (!lines) return std::nullopt;
       // The runs take turns, so that what they read is still in the second level.
       Along& along = lines->loops.along_src;
       const int64_t steps = lines->method.program->steps;
@@ -196,7 +147,7 @@ class Tiler {
       const auto next = stepping(group.common, kDst, run_bytes);
       dense = next != group.common.end();
     }
-    if (dense && !planner_.converts && add_lines(group)) return;
+    if (by_lines_ && dense && !planner_.converts && add_lines(group)) return;
     Axes tile;
     int64_t bytes = dense ? run_bytes : longest(group);
     const int64_t most_bytes = dense ? room(runs) : 2 * kHalfL1 / runs;
@@ -264,21 +215,6 @@ class Tiler {
     return out;
   }
 
-  /// Counts the time that the blocks of a nested box take to start, in all tiles. See in_blocks() for `copies`;
-  /// `in_line`: its run is less than a line.
-  void weigh(const BoxPlan& leaf, int64_t tiles, bool copies, bool in_line) {
-    // In the time that a block takes to start, kEnoughBlock bytes could be written through the cache; in the time to
-    // move one byte by itself, kOneByOne bytes.
-    constexpr int64_t kOneByOne = 4;
-    if (in_line || one_by_one(leaf)) {
-      out_.in_small_pieces += leaf.elements * tiles;
-      out_.started += kOneByOne * leaf.elements * element_ * tiles;
-    } else if (in_blocks(leaf, copies)) {
-      if (in_small_blocks(leaf)) out_.in_small_pieces += leaf.elements * tiles;
-      out_.started += kEnoughBlock * leaf.blocks * tiles;
-    }
-  }
-
   void emit(const RunBundle& group, const Offsets& offset, const Axes& tile, Axes loops, bool dense) {
     const int64_t tiles = count_elements(loops), blocks = count_elements(tile);
     order_loops(loops);
@@ -286,7 +222,6 @@ class Tiler {
     if (dense && !loops.empty() && loops.back().stride[kSrc] != 0)
       ahead = loops.back().stride[kSrc] * ceil_div(kRunsAhead, std::abs(loops.back().stride[kSrc]));
     Planned<TileRuns> out{};
-    LinesRead read;
     PlannedBoxes planned;
     int64_t image = 0;
     out.method.runs.reserve(group.runs.size());
@@ -305,13 +240,8 @@ class Tiler {
         BoxPlan& leaf = made.boxes.emplace_back(plan_nested(section_box, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&section_box, run.begin, &leaf});
-        if (section_box.padding) continue;
-        read.add(box_of({0, -run.begin, 0}, section_box, tile).axes);
-        weigh(leaf, tiles, !planner_.converts, dense && made.bytes < kCacheLine);
       }
     }
-    out_.reads_again = out_.reads_again || reads_again(read.lines, loops);
-    if (reads_again(read.in_sets, loops)) out_.in_few_sets += out.loops.elements;
     out.loops.offset = offset;
     out.loops.loops = std::move(loops);
     out.loops.blocks = tiles;
@@ -320,6 +250,7 @@ class Tiler {
   }
 
   const BoxPlanner& planner_;
+  bool by_lines_;
   TiledBoxes& out_;
   int64_t element_;
 };
@@ -327,7 +258,8 @@ class Tiler {
 }  // namespace
 
 std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst_layout,
-                                     const AttributeSteps& attributes, const BoxPlanner& planner, Tables& tables) {
+                                     const AttributeSteps& attributes, const BoxPlanner& planner, bool by_lines,
+                                     Tables& tables) {
   const Layout src = src_layout.canonical(), dst = dst_layout.canonical();
   const std::array<int64_t, 2> bytes{units(planner.types.src), units(planner.types.dst)};
   std::vector<DimSections> dims;
@@ -348,7 +280,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   // A group for each choice of one bundle a dim.
   Offsets start{src.offset0(), dst.offset0(), 0};
   relayout::scale(start, bytes[kSrc], bytes[kDst]);
-  Tiler tiler(planner, out);
+  Tiler tiler(planner, by_lines, out);
   std::vector<std::size_t> at(dims.size(), 0);
   while (true) {
     RunBundle group{start, {}, {}};

@@ -18,21 +18,11 @@ struct TiledBoxes {
   std::vector<BoxPlan> boxes, fills;
   /// The dims, by bit, whose padding these boxes fill.
   uint32_t filled = 0;
-  /// Whether consecutive tiles read the same lines of the source, but so many lines that these have left the
-  /// first-level cache in between.
-  bool reads_again = false;
-  /// Elements of tiles that read lines again only because these lines compete for few sets of the first-level cache.
-  int64_t in_few_sets = 0;
-  /// Elements that are moved one by one, in blocks of less than 16 lines, or to runs of less than a line.
-  int64_t in_small_pieces = 0;
-  /// The time that it takes to start all blocks in tiles, expressed as the bytes that could be written through the
-  /// cache in that time.
-  int64_t started = 0;
 };
 
 /// All boxes of a reorder of types of whole bytes, some of them as tiles. Nothing where none would be a tile, or where
-/// there would be too many boxes.
+/// there would be too many boxes. With `by_lines`, tiles are done by line programs where these can do them.
 std::optional<TiledBoxes> plan_tiles(const Layout& src, const Layout& dst, const AttributeSteps& attributes,
-                                     const BoxPlanner& planner, Tables& tables);
+                                     const BoxPlanner& planner, bool by_lines, Tables& tables);
 
 }  // namespace relayout

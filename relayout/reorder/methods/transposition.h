@@ -4,7 +4,7 @@
 //     nchw -> nhwc: h and w go along the source, c along the destination
 #pragma once
 
-#include "relayout/reorder/price.h"
+#include "relayout/reorder/loops.h"
 
 namespace relayout {
 
@@ -38,13 +38,5 @@ bool finish_transposition(Loops& loops, Box rest, bool packs, bool streams, cons
 /// it gains only if rows of the destination lie near each other or do not start at lines. Whether rows start at lines
 /// may depend on the destination's address (ahead_between).
 void fetch_next_lines(const Loops& loops, Transposition& method, bool beyond_second);
-
-/// Whether a transposition, moving or converting, takes longer past the cache than through it: where it writes short
-/// rows that neither are whole lines nor follow each other, or has blocks so small that starting one takes longer than
-/// moving it.
-bool scatters_rows(const Loops& loops);
-
-double rate(const Loops& loops, const Transposition& method);
-double streamed(const Loops& loops, const Transposition& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

@@ -195,9 +195,8 @@ std::string padding_words(const PlanData& plan) {
 
 std::string store_words(const PlanData& plan) {
   if (!plan.streams()) return "";
-  const std::string limit = plural(plan.stream_limit(), "byte") + ", the limit by this machine's caches";
-  return "written past the cache, as " +
-         (plan.stream_limit() == 0 ? "was asked for" : "both sides together exceed " + limit);
+  return std::string("written past the cache, as ") +
+         (plan.asked_for() ? "was asked for" : "that is expected to take less time");
 }
 
 }  // namespace relayout
