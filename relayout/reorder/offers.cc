@@ -36,7 +36,7 @@ std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const At
       Plan plan = Plan::make(src, dst, attributes, machine, one);
       if (std::ranges::any_of(out, [&](const Offer& offer) { return same(offer.plan, plan); })) continue;
       const bool is_chosen = same(plan, chosen);
-      out.push_back({way, std::move(plan), is_chosen});
+      out.push_back({way, is_chosen ? chosen : std::move(plan), is_chosen});
     }
   }
   std::ranges::stable_sort(out, {}, [](const Offer& offer) { return offer.plan.cost().nanoseconds; });
