@@ -70,11 +70,15 @@ HWY_INLINE void program_line16(const std::byte* src, std::byte* dst, const int64
 template <int64_t kWindows, LineStore kStore>
 HWY_INLINE void program_units16(const std::byte* src, std::byte* dst, const LineProgram& program,
                                 const ProgramUnits& units) {
-  const LineProgram::Line* const first = program.lines.data() + units.first_line;
-  for (int64_t u = 0; u < units.count; ++u, src += units.src_step, dst += units.dst_step) {
-    const int64_t* from = program.from.data() + first->first_window;
-    const uint8_t* index = program.index(first->first_window);
-    for (const LineProgram::Line* line = first; line < first + units.lines; ++line) {
+  // Stores could change what lies in memory, as far as the compiler knows; so all that is needed of it is read before.
+  const LineProgram::Line *const first = program.lines.data() + units.first_line, *const end = first + units.lines;
+  const int64_t count = units.count, src_step = units.src_step, dst_step = units.dst_step;
+  const int64_t* const first_from = program.from.data() + first->first_window;
+  const uint8_t* const first_index = program.index(first->first_window);
+  for (int64_t u = 0; u < count; ++u, src += src_step, dst += dst_step) {
+    const int64_t* from = first_from;
+    const uint8_t* index = first_index;
+    for (const LineProgram::Line* line = first; line < end; ++line) {
       const int64_t windows = kWindows > 0 ? kWindows : line->windows;
       program_line16<kStore>(src, dst + line->dst, from, index, windows);
       from += windows;
@@ -115,11 +119,15 @@ HWY_INLINE __m512i program_line64(const std::byte* src, const int64_t* from, con
 template <int64_t kWindows, bool kFills, LineStore kStore>
 HWY_INLINE void program_units64(const std::byte* src, std::byte* dst, const LineProgram& program,
                                 const ProgramUnits& units) {
-  const LineProgram::Line* const first = program.lines.data() + units.first_line;
-  for (int64_t u = 0; u < units.count; ++u, src += units.src_step, dst += units.dst_step) {
-    const int64_t* from = program.from.data() + first->first_window;
-    const uint8_t* index = program.index(first->first_window);
-    for (const LineProgram::Line* line = first; line < first + units.lines; ++line) {
+  // Stores could change what lies in memory, as far as the compiler knows; so all that is needed of it is read before.
+  const LineProgram::Line *const first = program.lines.data() + units.first_line, *const end = first + units.lines;
+  const int64_t count = units.count, src_step = units.src_step, dst_step = units.dst_step;
+  const int64_t* const first_from = program.from.data() + first->first_window;
+  const uint8_t* const first_index = program.index(first->first_window);
+  for (int64_t u = 0; u < count; ++u, src += src_step, dst += dst_step) {
+    const int64_t* from = first_from;
+    const uint8_t* index = first_index;
+    for (const LineProgram::Line* line = first; line < end; ++line) {
       const int64_t windows = kWindows > 0 ? kWindows : line->windows;
       const __m512i made = program_line64<kFills, kStore>(src, from, index, windows);
       std::byte* const to = dst + line->dst;
