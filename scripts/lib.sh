@@ -12,7 +12,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # shellcheck disable=SC2034  # used by the scripts that source this
 build_packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev libcli11-dev libfmt-dev
   nlohmann-json3-dev libtomlplusplus-dev libpng-dev libjpeg-dev libzip-dev zlib1g-dev libssl-dev libonnx-dev
-  libprotobuf-dev libdnnl-dev)
+  libprotobuf-dev libdnnl-dev libxbyak-dev)
 # shellcheck disable=SC2034
 test_packages=(libgtest-dev libbenchmark-dev libeigen3-dev coinor-cbc python3 python3-dev python3-numpy python3-venv
   valgrind)

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/machine.h"
 #include "relayout/reorder/plan_data.h"
 
 namespace relayout::cpu {
@@ -149,7 +150,7 @@ int64_t bytes_of(const PlanData& data) {
   int64_t bytes = data.attribute_values().bytes() + data.wide_attribute_values().bytes() +
                   static_cast<int64_t>(values * sizeof(double));
   for (const Table& table : data.tables()) bytes += table.bytes();
-  return bytes + bytes_of(data.boxes()) + bytes_of(data.fills());
+  return bytes + bytes_of(data.boxes()) + bytes_of(data.fills()) + (data.code() ? data.code()->bytes() : 0);
 }
 
 }  // namespace
@@ -175,14 +176,14 @@ void PlanCache::Shard::drop_all() {
   entries.clear();
 }
 
-const Plan* PlanCache::Shard::find(const Key& key) {
+PlanCache::Entry* PlanCache::Shard::find(const Key& key) {
   if (buckets.empty()) return nullptr;
   for (Entry* entry = bucket(key.hash); entry; entry = entry->next) {
     if (entry->hash != key.hash || !same(std::span<const uint64_t>(entry->words), key.words)) continue;
     if (entry->has_values != (key.values != nullptr)) continue;
     if (key.values && !same_values(entry->plan.data().attributes(), *key.values)) continue;
     if (entry != &entries.front()) entries.splice(entries.begin(), entries, entry->place);
-    return &entry->plan;
+    return entry;
   }
   return nullptr;
 }
@@ -197,18 +198,26 @@ Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attribu
   }
   key.hash &= hash_mask_;
   Shard& shard = shard_of(key.hash);
+  bool often = false;
   {
     const std::lock_guard lock(shard.mutex);
-    if (const Plan* found = shard.find(key)) {
+    if (Entry* found = shard.find(key)) {
       ++shard.hits;
-      return *found;
+      often = ++found->hits == kHitsForCode;
+      if (!often) return found->plan;
+    } else {
+      ++shard.misses;
     }
-    ++shard.misses;
   }
   // The lock is not held while the plan is made, which may take long. Another thread may make the same one meanwhile:
   // then that one stays.
-  Plan plan = make_plan(src, dst, attributes);
+  Plan plan = often ? make_plan(src, dst, attributes) : Plan::make(src, dst, attributes, machine());
   if (bytes_of(plan.data()) > kMaxPlanBytes) return plan;
+  if (often) {
+    const std::lock_guard lock(shard.mutex);
+    if (Entry* found = shard.find(key)) found->plan = plan;
+    return plan;
+  }
   Entries made;
   made.push_back({key.hash, {key.words.begin(), key.words.end()}, key.values != nullptr, plan});
   const std::lock_guard lock(shard.mutex);

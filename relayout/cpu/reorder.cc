@@ -7,6 +7,7 @@
 #include "relayout/core/wide.h"
 #include "relayout/cpu/buffers.h"
 #include "relayout/cpu/gathered_parts.h"
+#include "relayout/cpu/generated/generate.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/runners/runner.h"
@@ -127,12 +128,18 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
 }  // namespace
 
 Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Tuning& tuning) {
-  return Plan::make(src, dst, attributes, machine(), tuning);
+  // Who chooses how something is moved wants it moved so.
+  const CodeMaker code = tuning == Tuning() ? generate_code : nullptr;
+  return Plan(PlanData::make(src, dst, attributes, machine(), tuning, code));
 }
 
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {
   const PlanData& data = plan.data();
   const RunContext context = context_of(data, src, dst);
+  // (Code does less than a grain, and so nothing that threads would share.)
+  if (const Code* code = data.code(); code && context.kernels.permuted_bytes == kGeneratedBytes &&
+                                      (options.threads == 1 || options.grain_bytes >= kMostGenerated))
+    return code->run(src, dst);
   if (const BoxPlan* box = data.strided_block()) {
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
                        box->along_src.count, box->along_dst.count);

@@ -51,10 +51,9 @@ class Plan {
 
   /// What was planned, for the code that runs plans (plan_data.h, which is not installed).
   const PlanData& data() const { return *data_; }
-
- private:
   explicit Plan(std::shared_ptr<const PlanData> data) : data_(std::move(data)) {}
 
+ private:
   std::shared_ptr<const PlanData> data_;
 };
 

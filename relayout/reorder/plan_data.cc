@@ -20,11 +20,20 @@ PlanData::PlanData(const TensorDesc& src, const TensorDesc& dst, const Attribute
 
 std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const TensorDesc& dst,
                                                const Attributes& attributes, const Machine& machine,
-                                               const Tuning& tuning) {
+                                               const Tuning& tuning, CodeMaker code) {
   if (src.layout.ndims() == 0 && dst.layout.ndims() == 0 && (src.layout.padded() || dst.layout.padded())) {
-    return make({src.layout.as_vector(), src.dtype}, {dst.layout.as_vector(), dst.dtype}, attributes, machine, tuning);
+    return make({src.layout.as_vector(), src.dtype}, {dst.layout.as_vector(), dst.dtype}, attributes, machine, tuning,
+                code);
   }
-  return std::make_shared<PlanData>(src, dst, attributes, machine, tuning);
+  auto plan = std::make_shared<PlanData>(src, dst, attributes, machine, tuning);
+  if (code) plan->code_ = code(*plan);
+  return plan;
+}
+
+Cost PlanData::cost() const {
+  Cost out = cost_of(request_, answer_);
+  if (code_) out.nanoseconds = code_->nanoseconds();
+  return out;
 }
 
 std::string PlanData::kernel() const {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "relayout/reorder/answer.h"
+#include "relayout/reorder/code.h"
 
 namespace relayout {
 
@@ -22,10 +23,10 @@ class PlanData {
   /// Plan::make() without the handle, of tensors of at least one dim or without padding.
   PlanData(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
            const Tuning& tuning);
-  /// Plan::make() without the handle.
+  /// Plan::make() without the handle. With `code`, what it generates for the plan belongs to the plan.
   static std::shared_ptr<const PlanData> make(const TensorDesc& src, const TensorDesc& dst,
                                               const Attributes& attributes, const Machine& machine,
-                                              const Tuning& tuning);
+                                              const Tuning& tuning, CodeMaker code = nullptr);
 
   const TensorDesc& src() const { return request_.src; }
   /// src().span_bytes(), which takes longer to compute than a small reorder.
@@ -48,6 +49,9 @@ class PlanData {
   const Tables& tables() const { return answer_.tables; }
   const Answer& answer() const { return answer_; }
 
+  /// Machine code that does the whole reorder, or null.
+  const Code* code() const { return code_.get(); }
+
   /// The only box, if the whole reorder is one strided block, so that a small reorder starts fast; otherwise null.
   const BoxPlan* strided_block() const { return one_strided_block_ ? answer_.boxes.data() : nullptr; }
 
@@ -58,13 +62,14 @@ class PlanData {
   /// The kernel of the largest box, e.g. "transpose 4", its shape and the bytes of a piece; or "lines 64", a line
   /// program and the bytes of a line.
   std::string kernel() const;
-  Cost cost() const { return cost_of(request_, answer_); }
+  Cost cost() const;
 
  private:
   Request request_;
   Answer answer_;
   int64_t src_bytes_ = 0;
   bool one_strided_block_ = false;
+  std::shared_ptr<const Code> code_;
 };
 
 }  // namespace relayout

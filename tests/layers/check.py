@@ -95,16 +95,18 @@ IMPURE_HEADERS = {"atomic", "condition_variable", "cstdio", "filesystem", "fstre
 
 # Foreign systems, by the beginning of their headers' names. A file of interop may use one of them.
 FOREIGN = {
-    "hwy/": "Highway", "tbb/": "oneTBB", "oneapi/tbb": "oneTBB", "png.h": "libpng", "jpeglib.h": "libjpeg",
+    "hwy/": "Highway", "xbyak/": "Xbyak",
+    "tbb/": "oneTBB", "oneapi/tbb": "oneTBB", "png.h": "libpng", "jpeglib.h": "libjpeg",
     "zip.h": "libzip", "zlib.h": "zlib", "nlohmann/": "nlohmann-json", "oneapi/dnnl": "oneDNN", "dnnl": "oneDNN",
     "onnx/": "ONNX", "google/protobuf": "ONNX", "CL/": "OpenCL", "cuda": "CUDA", "CLI/": "CLI11", "fmt/": "fmt",
 }
-FOREIGN_IN = {"cpu": {"Highway", "oneTBB"}, "explain": {"nlohmann-json"},
+FOREIGN_IN = {"cpu": {"Highway", "Xbyak", "oneTBB"}, "explain": {"nlohmann-json"},
               "graph": {"ONNX"}, "execute": {"oneDNN", "Highway"},
               "interop": {"libpng", "libjpeg", "libzip", "zlib", "nlohmann-json", "oneDNN"}}
 
 # Foreign systems that only one subfolder may use.
-FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "oneDNN": "relayout/execute/onednn/"}
+FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "Xbyak": "relayout/cpu/generated/",
+                   "oneDNN": "relayout/execute/onednn/"}
 
 # Public headers that speak a foreign library's own types, for programs that have it. All of such a header is inline,
 # and the umbrella leaves it out.

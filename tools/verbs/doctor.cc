@@ -27,6 +27,7 @@ struct Library {
 constexpr Library kLibraries[] = {
     {"oneTBB", "threads", "libtbb-dev", RELAYOUT_VERSION_TBB},
     {"Highway", "SIMD kernels", "libhwy-dev", RELAYOUT_VERSION_HWY},
+    {"Xbyak", "code for small reorders", "libxbyak-dev", RELAYOUT_VERSION_XBYAK},
     {"libpng", "PNG input", "libpng-dev", RELAYOUT_VERSION_PNG},
     {"libjpeg", "JPEG input", "libjpeg-dev", RELAYOUT_VERSION_JPEG},
     {"libzip", "compressed .npz", "libzip-dev", RELAYOUT_VERSION_ZIP},

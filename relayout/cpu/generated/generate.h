@@ -1,0 +1,27 @@
+// Generated code for small reorders that move bits: a *leaf* beside the runners, which does a whole plan by straight
+// code (internal to cpu).
+//
+// Where both sides together are in the caches, a reorder takes a few hundred nanoseconds, of which lists of rows, loops
+// over few elements and tables of line programs take most. Generated code has none of these: what is known of the plan
+// are constants in the instructions.
+//
+//     origins    where each element of the destination comes from
+//     patterns   the destination is cut into patches; those that lie alike in the source are a pattern
+//     lines      how the lines of a pattern are put together from windows of the source, and the price
+//     emitter    the instructions
+#pragma once
+
+#include "relayout/reorder/code.h"
+
+namespace relayout::cpu {
+
+/// Both sides together have at most so many bytes.
+inline constexpr int64_t kMostGenerated = 128 << 10;
+/// Kernels::permuted_bytes of the instruction sets that code is generated for: those with AVX-512 VBMI.
+inline constexpr int64_t kGeneratedBytes = 64;
+
+/// Generates code for a plan that moves bits on a machine with AVX-512 VBMI, if it is expected to be faster. Null
+/// elsewhere, and in a build without Xbyak. Cost: 20 to 300 us.
+std::shared_ptr<const Code> generate_code(const PlanData& plan);
+
+}  // namespace relayout::cpu
