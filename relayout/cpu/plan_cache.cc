@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "relayout/cpu/kernels/kernels.h"
-#include "relayout/cpu/machine.h"
 #include "relayout/reorder/plan_data.h"
 
 namespace relayout::cpu {
@@ -211,7 +210,7 @@ Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attribu
   }
   // The lock is not held while the plan is made, which may take long. Another thread may make the same one meanwhile:
   // then that one stays.
-  Plan plan = often ? make_plan(src, dst, attributes) : Plan::make(src, dst, attributes, machine());
+  Plan plan = often ? compiled_plan(src, dst, attributes) : make_plan(src, dst, attributes);
   if (bytes_of(plan.data()) > kMaxPlanBytes) return plan;
   if (often) {
     const std::lock_guard lock(shard.mutex);

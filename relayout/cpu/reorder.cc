@@ -128,9 +128,11 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
 }  // namespace
 
 Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Tuning& tuning) {
-  // Who chooses how something is moved wants it moved so.
-  const CodeMaker code = tuning == Tuning() ? generate_code : nullptr;
-  return Plan(PlanData::make(src, dst, attributes, machine(), tuning, code));
+  return Plan::make(src, dst, attributes, machine(), tuning);
+}
+
+Plan compiled_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes) {
+  return Plan(PlanData::make(src, dst, attributes, machine(), {}, generate_code));
 }
 
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {

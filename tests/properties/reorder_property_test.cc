@@ -20,7 +20,7 @@ namespace relayout::test {
 namespace {
 
 struct Counts {
-  int64_t cases = 0, converting = 0, padded = 0, tables = 0, empty = 0;
+  int64_t cases = 0, converting = 0, padded = 0, tables = 0, empty = 0, compiled = 0;
 };
 
 void expect_bytes(const Case& c, std::span<const std::byte> actual, std::span<const std::byte> expected,
@@ -64,10 +64,11 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   const Tuning forced{.stream = Tuning::Stream{static_cast<uint8_t>(rng() % 3)}, .way = kWays[rng() % 3]};
   const Plan other = rng() % 2 == 0 ? cpu::make_plan(c.src, c.dst, c.attributes, forced)
                                     : Plan::make(c.src, c.dst, c.attributes, tiny_far, forced);
+  const Plan compiled = rng() % 4 == 0 ? cpu::compiled_plan(c.src, c.dst, c.attributes) : cached;
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
     const ScopedIsa isa_scope(isa);
-    for (const Plan* plan : {&cached, &streamed, &large, &other}) {
+    for (const Plan* plan : {&cached, &streamed, &large, &other, &compiled}) {
       std::vector<std::byte> memory(before.size() + 128, std::byte{0x5a});
       const std::size_t start = (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 + shift;
       std::ranges::copy(before, memory.begin() + static_cast<std::ptrdiff_t>(start));
@@ -83,6 +84,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   counts.padded += c.dst.layout.padded();
   counts.tables += !cached.data().tables().empty();
   counts.empty += c.src.layout.empty();
+  counts.compiled += compiled.data().code() != nullptr;
 }
 
 TEST(ReorderProperty, EqualsTheReference) {
@@ -101,10 +103,11 @@ TEST(ReorderProperty, EqualsTheReference) {
   }
   std::printf(
       "reorder against the reference: %lld cases, seed %llu: %lld converting, %lld to padded layouts, %lld with blocks "
-      "that do not nest, %lld empty; ISAs:",
+      "that do not nest, %lld empty, %lld by generated code; ISAs:",
       static_cast<long long>(counts.cases), static_cast<unsigned long long>(seed),
       static_cast<long long>(counts.converting), static_cast<long long>(counts.padded),
-      static_cast<long long>(counts.tables), static_cast<long long>(counts.empty));
+      static_cast<long long>(counts.tables), static_cast<long long>(counts.empty),
+      static_cast<long long>(counts.compiled));
   for (auto isa : isas) std::printf(" %.*s", static_cast<int>(isa.size()), isa.data());
   std::printf("\n");
   EXPECT_GT(counts.tables, counts.cases / 200);

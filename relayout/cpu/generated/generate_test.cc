@@ -151,13 +151,13 @@ TEST(GeneratedCode, OfPlansThatItCannotDo) {
   EXPECT_FALSE(code(desc("nchw", dims, DType::s4), desc("nChw8c", dims, DType::s4)));
   EXPECT_FALSE(code(desc("nchw", {4, 21, 60, 60}, DType::f32), desc("nChw8c", {4, 21, 60, 60}, DType::f32)));
   EXPECT_FALSE(generate_code(Plan::make(nchw, blocked, {}, Machine{.permuted_bytes = 16}).data()));
-  EXPECT_FALSE(make_plan(nchw, blocked, {}, {.way = Tuning::Way::boxes}).data().code());
+  EXPECT_FALSE(make_plan(nchw, blocked).data().code());
 }
 
 TEST(GeneratedCode, OfCachedPlansThatAreFoundOften) {
   const Dims dims{2, 23, 2, 11};
   const TensorDesc src = desc("nChw6c", dims, DType::u16), dst = desc("nChw8c", dims, DType::u16);
-  const bool generates = make_plan(src, dst).data().code() != nullptr;
+  const bool generates = compiled_plan(src, dst).data().code() != nullptr;
   PlanCache cache(4);
   for (int64_t hits = 0; hits < PlanCache::kHitsForCode; ++hits)
     EXPECT_FALSE(cache.plan(src, dst, {}).data().code()) << hits;
