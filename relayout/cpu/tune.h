@@ -1,7 +1,7 @@
 // Plans by measuring: a few choices tried on the real buffers, and the best remembered.
 //
-// Plan::make() estimates: it chooses by rules from sizes alone. For a reorder that runs often it can pay to try
-// what the rules might have chosen otherwise (Tuning): streaming or not, other panels, strips and prefetch distances.
+// Plan::make() estimates: it chooses by prices and rules, from sizes alone. For a reorder that runs often it can pay to
+// try what these might have chosen otherwise (Tuning): streaming or not, other panels, strips and prefetch distances.
 //
 //     std::vector<float> x(...), y(...);
 //     Plan plan = cpu::measured_plan(src, dst, {}, x, y, {.threads = 2, .file = "tune.txt"});

@@ -11,8 +11,8 @@
 namespace relayout {
 
 struct Answer {
-  /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
-  /// this is false, padding may still be written so (Fill::past_cache).
+  /// Whether the destination is written past the caches, line by line. Where this is false, padding may still be
+  /// written so (Fill::past_cache).
   bool streams = false;
   /// The boxes to move, each with the method that does it, and the boxes of padding to fill. There are at most 4 *
   /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of

@@ -1,7 +1,8 @@
 // BoxPlan: how one box is done, its loops and a method (internal to the library).
 //
-// A method is a small struct in a file of its own (methods/), which says when it applies, with which blocks, and at
-// what price; a runner in cpu/runners/ does it. Two methods consist of other box plans and stand here.
+// A method is a small struct in a file of its own (methods/), which says when it applies, and with which blocks;
+// cached_price.cc says what these take, and a runner in cpu/runners/ does them. Two methods consist of other box plans
+// and stand here.
 //
 //     if (const auto* tiles = box.as<RegisterTiles>()) use(tiles->row_run);
 #pragma once

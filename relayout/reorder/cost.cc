@@ -25,7 +25,7 @@ class Memory {
   explicit Memory(const Request& request) : machine_(request.machine), prices_(prices_of(request.machine)) {
     const double src = number(request.src.span_bytes()), dst = number(request.dst.span_bytes());
     spread_ = std::min(price::kMostSpread, src / number(request.src.logical_bytes()));
-    read_ = request.src.span_bytes() <= Machine::kMaxL3Share ? prices_.read_l3 : prices_.read;
+    read_ = request.src.span_bytes() <= machine_.l3_share() ? prices_.read_l3 : prices_.read;
     const double both = src + dst;
     const Waits& waits = prices_.waits;
     if (both > number(machine_.l1)) waits_ += waits.beyond_first;

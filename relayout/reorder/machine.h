@@ -44,14 +44,15 @@ struct Machine {
   bool slow_shared_l3() const { return l3 > kMaxL3Share; }
   /// The bytes of the last level that plans count on.
   int64_t l3_share() const { return slow_shared_l3() ? std::max(l2, kMaxL3Share) : l3; }
-  /// Bytes of both sides: from these on, most of them come from memory, as half of the last level has other things; and
-  /// from these on, most come from the last level or from memory.
+  /// Bytes of both sides above which they are taken to come from memory, as half of the last level has other things.
   int64_t in_memory() const { return l3_share() / 2; }
+  /// Bytes of both sides above which the second level keeps little of them. Smaller reorders are never written past the
+  /// cache unless that is asked for, as what reads the destination next finds it in the caches.
   int64_t far() const { return std::min(4 * l2, in_memory()); }
 };
 
-/// Overrides choices of the planner, to try out others. The planner decides by rule where `stream` is by_size and where
-/// a number is 0 or less. The result of a reorder is the same bit for bit, whatever is chosen.
+/// Overrides choices of the planner, to try out others. The planner decides, by price, where `stream` is by_size, and
+/// by rule where a number is 0 or less. The result of a reorder is the same bit for bit, whatever is chosen.
 struct Tuning {
   enum class Stream : uint8_t { by_size, never, always };
   /// Whether the destination is written past the cache.

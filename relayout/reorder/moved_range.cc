@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "relayout/reorder/past_cache.h"
 #include "relayout/reorder/refine/refine_dim.h"
 #include "relayout/reorder/request.h"
+#include "relayout/reorder/shared_lines.h"
 
 namespace relayout {
 namespace {

@@ -43,12 +43,23 @@ std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const At
   return out;
 }
 
+namespace {
+
+/// A time with one decimal, in us, or in ns below one us.
+std::string time_text(double ns) {
+  const bool small = ns < 1000;
+  const auto tenths = std::llround(small ? 10 * ns : ns / 100);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + (small ? " ns" : " us");
+}
+
+}  // namespace
+
 std::string offers_text(const std::vector<Offer>& offers) {
   std::string out;
   for (const Offer& offer : offers) {
-    const auto tenths = std::llround(offer.plan.cost().nanoseconds / 100);
-    out += "  offer " + std::string(name(offer.way)) + ": " + std::to_string(tenths / 10) + "." +
-           std::to_string(tenths % 10) + " us, " + offer.plan.kernel() + (offer.chosen ? ", chosen" : "") + "\n";
+    out += "  offer " + std::string(name(offer.way)) + (offer.plan.streams() ? " past the cache: " : ": ") +
+           time_text(offer.plan.cost().nanoseconds) + ", " + offer.plan.kernel() + (offer.chosen ? ", chosen" : "") +
+           "\n";
   }
   return out;
 }

@@ -39,8 +39,8 @@ class Plan {
 
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const;
-  /// Whether the destination is written past the caches, line by line, because both sides together are larger than
-  /// them. Where this is false, single boxes and padding may still be written so.
+  /// Whether the destination is written past the caches, line by line, because that is expected to take less
+  /// time. Where this is false, single boxes and padding may still be written so.
   bool streams() const;
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.

@@ -9,9 +9,9 @@
 #include "relayout/reorder/methods/stages.h"
 #include "relayout/reorder/methods/tile_runs.h"
 #include "relayout/reorder/moves.h"
-#include "relayout/reorder/past_cache.h"
 #include "relayout/reorder/refine/refine_dim.h"
 #include "relayout/reorder/refine/swizzled_boxes.h"
+#include "relayout/reorder/shared_lines.h"
 
 namespace relayout {
 
@@ -45,9 +45,8 @@ namespace {
 
 using Stream = Tuning::Stream;
 
-/// Nanoseconds: a reorder that takes less is not worth planning stages for; and one of several boxes that takes less,
-/// not one line program for all of them.
-constexpr double kWorthStages = 1000, kWorthProgram = 300;
+/// Nanoseconds: a reorder that takes less is not worth planning stages for.
+constexpr double kWorthStages = 1000;
 /// The share of another way's price from which on stages are taken, as prices are often some percent off.
 constexpr double kClearlyCheaper = 0.8;
 /// Where the last level is slow and shared and both sides take more than kFetchHalves halves of the second level, all
@@ -72,8 +71,7 @@ Planner::Planner(const Request& request)
       rules_{request.machine, request.tuning},
       inner_rules_{request.machine, any_way(request.tuning)},
       asked_for_(request.tuning.stream == Stream::always),
-      past_cache_(asked_for_ || (request.tuning.stream == Stream::by_size &&
-                                 request.far())) {
+      past_cache_(asked_for_ || (request.tuning.stream == Stream::by_size && request.far())) {
   types_.each = value_ns(types_, request.machine);
 }
 
@@ -128,6 +126,7 @@ void Planner::add_past_cache(Least& least) const {
   if (!divides_evenly(request_.src, request_.dst) && !request_.swizzled()) {
     bool tiled = false;
     for (const bool by_lines : {false, true}) {
+      if (by_lines && !permutes_bytes()) continue;
       auto answer = tiles(by_lines);
       tiled = tiled || answer;
       least.take(std::move(answer));

@@ -13,8 +13,8 @@
 
 namespace relayout {
 
-/// Nanoseconds that each byte of both sides waits if they exceed the first level, the second, and four times the
-/// second.
+/// Nanoseconds that each byte of both sides waits if they exceed the first level, the second, and
+/// Machine::far().
 struct Waits {
   double beyond_first, beyond_second, far_beyond;
 };
@@ -111,9 +111,9 @@ inline constexpr double kPastBlock = 20, kFetched = 6, kSharedLine = 100, kRegio
 /// left where nothing is fetched ahead.
 inline constexpr double kBesideMemory = 0.3, kUnfetched = 0.6;
 /// How many times as long as its bytes alone a box takes that is written past the caches; where what it writes together
-/// starts anywhere in lines; where rows and columns lie pages apart; where transposed elements have less than 4 bytes;
-/// and where parts of lines are left.
-inline constexpr double kPastCache = 1.1, kAnywhere = 1.25, kFarApart = 1.15, kSmallElements = 1.1, kScraps = 6;
+/// starts anywhere in lines; where rows and columns lie pages apart; and where transposed elements have less than 4
+/// bytes.
+inline constexpr double kPastCache = 1.1, kAnywhere = 1.25, kFarApart = 1.15, kSmallElements = 1.1;
 /// Bytes and gaps of the source together count at most so many times its bytes.
 inline constexpr double kMostSpread = 4;
 

@@ -184,7 +184,7 @@ class Emitter : public Xbyak::CodeGenerator {
     align(kCacheLine);
     places_.write([&](Xbyak::Label& label, const Places& value) {
       L(label);
-      for (const uint8_t byte : value) db(byte);
+      for (const uint8_t one : value) db(one);
     });
     masks_.write([&](Xbyak::Label& label, uint64_t value) {
       L(label);

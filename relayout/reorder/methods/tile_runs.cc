@@ -291,6 +291,8 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
     while (d > 0 && ++at[d - 1] == dims[d - 1].bundles.size()) at[--d] = 0;
     if (d == 0) break;
   }
+  const auto has_lines = [](const BoxPlan& box) { return box.as<TileRuns>() && box.as<TileRuns>()->by_lines(); };
+  if (by_lines && std::ranges::none_of(out.boxes, has_lines)) return std::nullopt;
   return out;
 }
 

@@ -1,11 +1,7 @@
-// Which boxes of a large reorder are written past the cache (internal to reorder).
-//
-// A store through the cache reads the line first. A store past the cache does not, but it takes several times as long
-// if it writes only part of a line. So a destination larger than the caches is written past them where whole lines can
-// be made.
+// Whether boxes of a reorder share lines of the destination, and whether a layout has gaps (internal to reorder).
 #pragma once
 
-#include "relayout/reorder/methods/tile_runs.h"
+#include "relayout/core/layout.h"
 
 namespace relayout {
 

@@ -1,7 +1,10 @@
-// Properties of boxes and destinations that decide whether they are written past the cache.
-#include "relayout/reorder/past_cache.h"
+// Which digits of two layouts divide each other, and which follow each other.
+#include "relayout/reorder/shared_lines.h"
+
+#include <algorithm>
 
 namespace relayout {
+
 bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
   const Layout &src = src_desc.layout, &dst = dst_desc.layout;
   if (bits(src_desc.dtype) < 8 || bits(dst_desc.dtype) < 8) return true;
