@@ -7,7 +7,6 @@
 
 #include "relayout/core/extents.h"
 #include "relayout/cpu/machine.h"
-#include "relayout/reorder/policy.h"
 #include "relayout/reorder/slabs.h"
 
 namespace relayout::cpu {
@@ -16,9 +15,6 @@ namespace {
 /// Entries of a part: its lists take 16 bytes an entry, so 256 KiB, which every machine's second level holds. Of fewer
 /// than kLeastParts parts one plan is made.
 constexpr int64_t kEntries = 16 << 10, kLeastParts = 4;
-/// A part of a whole that is beyond the caches has more entries, so that the part is stored past them too: at most so
-/// many, whose lists take 16 MiB.
-constexpr int64_t kMostEntries = 1 << 20;
 
 }  // namespace
 
@@ -42,12 +38,8 @@ void gather_in_parts(const TensorDesc& src, const TensorDesc& dst, const Attribu
   const Dims& dims = dst.layout.dims();
   const auto count = static_cast<int64_t>(entries.size()), indices = dims[dim], block = table.block();
   table.check(indices, src.layout.dim(dim), false, "src_index of dim " + std::to_string(dim));
-  const int64_t each = std::max<int64_t>(1, 2 * dst.logical_bytes() / count);
-  const int64_t beyond = machine().far() + 1;
-  int64_t step = kEntries;
-  if (each * count > beyond) step = std::clamp(ceil_div(beyond, each), kEntries, kMostEntries);
-  for (int64_t begin = 0; begin < count; begin += step) {
-    const int64_t own = std::min(step, count - begin);
+  for (int64_t begin = 0; begin < count; begin += kEntries) {
+    const int64_t own = std::min(kEntries, count - begin);
     Slab slab{Dims(dims.size(), 0), dims};
     slab.offsets[dim] = begin * block;
     slab.dims[dim] = std::min(own * block, indices - begin * block);

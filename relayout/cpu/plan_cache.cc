@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "relayout/cpu/generated/generate.h"
 #include "relayout/cpu/kernels/kernels.h"
 #include "relayout/reorder/plan_data.h"
 
@@ -197,26 +198,29 @@ Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attribu
   }
   key.hash &= hash_mask_;
   Shard& shard = shard_of(key.hash);
-  bool often = false;
+  std::optional<Plan> often;
   {
     const std::lock_guard lock(shard.mutex);
     if (Entry* found = shard.find(key)) {
       ++shard.hits;
-      often = ++found->hits == kHitsForCode;
-      if (!often) return found->plan;
+      if (++found->hits != kHitsForCode) return found->plan;
+      often = found->plan;
     } else {
       ++shard.misses;
     }
   }
   // The lock is not held while the plan is made, which may take long. Another thread may make the same one meanwhile:
   // then that one stays.
-  Plan plan = often ? compiled_plan(src, dst, attributes) : make_plan(src, dst, attributes);
-  if (bytes_of(plan.data()) > kMaxPlanBytes) return plan;
   if (often) {
+    auto code = generate_code(often->data());
+    if (!code) return *often;
+    Plan plan(often->data().with(std::move(code)));
     const std::lock_guard lock(shard.mutex);
     if (Entry* found = shard.find(key)) found->plan = plan;
     return plan;
   }
+  Plan plan = make_plan(src, dst, attributes);
+  if (bytes_of(plan.data()) > kMaxPlanBytes) return plan;
   Entries made;
   made.push_back({key.hash, {key.words.begin(), key.words.end()}, key.values != nullptr, plan});
   const std::lock_guard lock(shard.mutex);

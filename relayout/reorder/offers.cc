@@ -24,7 +24,7 @@ std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const At
   const auto same = [](const Plan& a, const Plan& b) { return a.data().answer() == b.data().answer(); };
   // Both stores, where the planner compares them.
   using Stream = Tuning::Stream;
-  const bool both = tuning.stream == Stream::by_size && src.span_bytes() + dst.span_bytes() > machine.far();
+  const bool both = tuning.stream == Stream::by_size && chosen.data().far();
   std::vector<Stream> stores{tuning.stream};
   if (both) stores = {Stream::never, Stream::always, Stream::by_size};
   std::vector<Offer> out;

@@ -38,6 +38,7 @@ class PlanData {
   /// What else the request says and what the answer holds: see Request and Answer.
   const Dims& dims() const { return request_.dims; }
   bool converts() const { return request_.converts; }
+  bool far() const { return request_.far(); }
   uint64_t fill_bits() const { return request_.fill_bits; }
   const AttributeTable<float>& attribute_values() const { return request_.values; }
   const AttributeTable<double>& wide_attribute_values() const { return request_.wide_values; }
@@ -49,7 +50,13 @@ class PlanData {
   const Tables& tables() const { return answer_.tables; }
   const Answer& answer() const { return answer_; }
 
-  /// Machine code that does the whole reorder, or null.
+  /// The same plan with machine code that does the whole reorder.
+  std::shared_ptr<const PlanData> with(std::shared_ptr<const Code> code) const {
+    auto out = std::make_shared<PlanData>(*this);
+    out->code_ = std::move(code);
+    return out;
+  }
+  /// That code, or null.
   const Code* code() const { return code_.get(); }
 
   /// The only box, if the whole reorder is one strided block, so that a small reorder starts fast; otherwise null.

@@ -100,8 +100,10 @@ Answer Planner::cheapest() const {
     if (auto answer = program(std::numeric_limits<double>::max(), false)) return *std::move(answer);
   }
   if (request_.indexed()) {
-    if (!asked_for_) least.take(indexed_boxes(false));
-    if (past_cache_) least.take(indexed_boxes(true));
+    Tables tables;
+    const std::vector<Box> boxes = request_.boxes({}, {}, tables);
+    if (!asked_for_) least.take(indexed_boxes(boxes, tables, false));
+    if (past_cache_ && least_past_cache_ns(request_) < least.ns()) least.take(indexed_boxes(boxes, tables, true));
     return least.result();
   }
   if (!asked_for_) least.take(each_box());
@@ -113,7 +115,7 @@ Answer Planner::cheapest() const {
   if (others && !one && !asked_for_) least.take(program(least.ns(), false));
   if (past_cache_ && least_past_cache_ns(request_) < least.ns()) {
     add_past_cache(least);
-    if (others) {
+    if (others && !runs) {
       least.take(lines_past_cache(least.ns()));
       if (!one) least.take(program(least.ns(), true));
     }
@@ -141,8 +143,11 @@ void Planner::add_past_cache(Least& least) const {
 }
 
 void Planner::add_stages(Least& least, double share) const {
-  if (!asked_for_) least.take(stages(false), share);
-  if (past_cache_ && least_past_cache_ns(request_) < share * least.ns()) least.take(stages(true), share);
+  // The cheaper of both is compared with the others.
+  Least own(request_);
+  if (!asked_for_) own.take(stages(false));
+  if (past_cache_ && least_past_cache_ns(request_) < std::min(own.ns(), share * least.ns())) own.take(stages(true));
+  if (!own.empty()) least.take(own.result(), share);
 }
 
 std::optional<Answer> Planner::tiles(bool by_lines) const {
@@ -183,10 +188,11 @@ void Planner::add_boxes(Answer& answer, const Dims& begin, const Dims& end) cons
   }
 }
 
-Answer Planner::indexed_boxes(bool past_cache) const {
+Answer Planner::indexed_boxes(const std::vector<Box>& boxes, const Tables& tables, bool past_cache) const {
   Answer answer = empty(past_cache);
+  answer.tables = tables;
   const BoxPlanner planner = box_planner(answer, rules_);
-  for (Box& box : request_.boxes({}, {}, answer.tables)) {
+  for (Box box : boxes) {
     const bool joined =
         bits(types_.src) < 8 && !request_.converts && join_to_bytes(box, bits(types_.src), &answer.tables);
     answer.boxes.push_back(joined ? plan_move(box, types_.src, past_cache, rules_)

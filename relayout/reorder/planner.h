@@ -30,7 +30,8 @@ class Planner {
   void add_past_cache(Least& least) const;
   /// By tiles, those of which runs are put together in the cache, or with `by_lines` those of line programs.
   std::optional<Answer> tiles(bool by_lines) const;
-  Answer indexed_boxes(bool past_cache) const;
+  /// The boxes of index tables, which have these tables.
+  Answer indexed_boxes(const std::vector<Box>& boxes, const Tables& tables, bool past_cache) const;
   /// All as one line program, through the cache or past it. Nothing where it takes more than `most_ns` nanoseconds.
   std::optional<Answer> program(double most_ns, bool past_cache) const;
   /// Box by box past the cache, those that can be by line programs. Nothing where none can, or where boxes share lines

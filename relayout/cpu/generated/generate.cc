@@ -4,17 +4,21 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "relayout/cpu/generated/emitter.h"
 #include "relayout/cpu/kernels/kernels.h"
+#include "relayout/reorder/price.h"
 
 namespace relayout::cpu {
 namespace {
 
 constexpr std::size_t kMostWindows = 10, kMostPatterns = 24, kMostLines = 400;
 
-/// A way to cut, with what a byte of its first patch takes.
+/// A way to cut, with what it takes.
 struct Draft {
   Cut cut;
   double ns = 0;  // of all patches, if all were like the first one
@@ -125,16 +129,26 @@ double waiting_ns(const PlanData& plan, const Origins& origins) {
 class MappedCode final : public Code {
  public:
   static std::shared_ptr<const Code> make(const std::vector<std::byte>& code, double ns) {
+    auto out = std::make_shared<MappedCode>(code.size(), ns);
     void* const at = mmap(nullptr, code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return nullptr;
+    out->at_ = at;
     std::memcpy(at, code.data(), code.size());
-    auto out = std::make_shared<MappedCode>(at, code.size(), ns);
-    // Where the system lets no memory be executed that was written, there is no code.
-    return mprotect(at, code.size(), PROT_READ | PROT_EXEC) == 0 ? out : nullptr;
+    if (mprotect(at, code.size(), PROT_READ | PROT_EXEC) == 0) return out;
+    refused() = true;
+    return nullptr;
   }
 
-  MappedCode(void* at, std::size_t size, double ns) : at_(at), size_(size), ns_(ns) {}
-  ~MappedCode() override { munmap(at_, size_); }
+  /// Whether the system lets no memory be executed that was written; then no code is made again.
+  static std::atomic<bool>& refused() {
+    static std::atomic<bool> value = false;
+    return value;
+  }
+
+  MappedCode(std::size_t size, double ns) : size_(size), ns_(ns) {}
+  ~MappedCode() override {
+    if (at_) munmap(at_, size_);
+  }
   MappedCode(const MappedCode&) = delete;
   MappedCode& operator=(const MappedCode&) = delete;
 
@@ -145,7 +159,7 @@ class MappedCode final : public Code {
   int64_t bytes() const override { return static_cast<int64_t>(size_); }
 
  private:
-  void* at_;
+  void* at_ = nullptr;
   std::size_t size_;
   double ns_;
 };
@@ -153,16 +167,18 @@ class MappedCode final : public Code {
 }  // namespace
 
 std::shared_ptr<const Code> generate_code(const PlanData& plan) {
-  if (plan.machine().permuted_bytes != kGeneratedBytes || plan.src_bytes() < kCacheLine) return nullptr;
+  if (plan.machine().permuted_bytes != kGeneratedBytes || plan.src_bytes() < kCacheLine || MappedCode::refused())
+    return nullptr;
   const auto origins = origins_of(plan, kMostGenerated);
   if (!origins) return nullptr;
   // Both are predictions, and the plan's runs need nothing generated.
   constexpr double kWorth = 0.9;
-  Chooser chooser(*origins, plan.src_bytes(), waiting_ns(plan, *origins), kWorth * plan.cost().nanoseconds);
+  const double kernels = prices_of(plan.machine()).kernels;
+  Chooser chooser(*origins, plan.src_bytes(), waiting_ns(plan, *origins), kWorth * plan.cost().nanoseconds / kernels);
   const std::vector<ListedPattern> patterns = chooser.choose(plan.dst().layout);
   if (patterns.empty()) return nullptr;
   const std::vector<std::byte> code = emit(patterns);
-  return code.empty() ? nullptr : MappedCode::make(code, chooser.nanoseconds());
+  return code.empty() ? nullptr : MappedCode::make(code, kernels * chooser.nanoseconds());
 }
 
 }  // namespace relayout::cpu

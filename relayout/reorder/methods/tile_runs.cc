@@ -83,7 +83,7 @@ class Tiler {
     return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, TileRuns::kMaxBytes)) - kCacheLine;
   }
 
-  /// The runs of a group by line programs of `rows`, where all of them can have one that takes no longer than memory.
+  /// The runs of a group by line programs of `rows`, where all of them can have one.
   std::optional<Planned<TileRuns>> lines_of(const RunBundle& group, const Axis& rows) const {
     const Machine& machine = planner_.rules.machine;
     const auto runs = static_cast<int64_t>(group.runs.size());
