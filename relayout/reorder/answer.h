@@ -26,7 +26,7 @@ struct Answer {
 
 /// What it is expected to move and take on the request's machine.
 Cost cost_of(const Request& request, const Answer& answer);
-/// Nanoseconds: the least that a plan costs that is written past the caches, without planning it.
-double least_past_cache_ns(const Request& request);
+/// Nanoseconds: the least that an answer costs that is written past the caches, or through them, without planning it.
+double least_ns(const Request& request, bool past_cache);
 
 }  // namespace relayout

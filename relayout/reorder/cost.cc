@@ -215,9 +215,10 @@ class Price {
 
 }  // namespace
 
-double least_past_cache_ns(const Request& request) {
-  return price::kPastCache *
-         Memory(request).past({number(request.src.logical_bytes()), number(request.dst.logical_bytes())});
+double least_ns(const Request& request, bool past_cache) {
+  const Memory memory(request);
+  const Bytes bytes{number(request.src.logical_bytes()), number(request.dst.logical_bytes())};
+  return past_cache ? price::kPastCache * memory.past(bytes) : memory.through(bytes);
 }
 
 Cost cost_of(const Request& request, const Answer& answer) {

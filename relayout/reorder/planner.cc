@@ -103,7 +103,7 @@ Answer Planner::cheapest() const {
     Tables tables;
     const std::vector<Box> boxes = request_.boxes({}, {}, tables);
     if (!asked_for_) least.take(indexed_boxes(boxes, tables, false));
-    if (past_cache_ && least_past_cache_ns(request_) < least.ns()) least.take(indexed_boxes(boxes, tables, true));
+    if (past_cache_ && least_ns(request_, true) < least.ns()) least.take(indexed_boxes(boxes, tables, true));
     return least.result();
   }
   if (!asked_for_) least.take(each_box());
@@ -113,7 +113,7 @@ Answer Planner::cheapest() const {
   const bool others = open && !packed && !request_.tuning.cuts_blocks();
   const bool try_stages = !runs && (!one || past_cache_ || request_.converts);
   if (others && !one && !asked_for_) least.take(program(least.ns(), false));
-  if (past_cache_ && least_past_cache_ns(request_) < least.ns()) {
+  if (past_cache_ && least_ns(request_, true) < least.ns()) {
     add_past_cache(least);
     if (others && !runs) {
       least.take(lines_past_cache(least.ns()));
@@ -145,8 +145,8 @@ void Planner::add_past_cache(Least& least) const {
 void Planner::add_stages(Least& least, double share) const {
   // The cheaper of both is compared with the others.
   Least own(request_);
-  if (!asked_for_) own.take(stages(false));
-  if (past_cache_ && least_past_cache_ns(request_) < std::min(own.ns(), share * least.ns())) own.take(stages(true));
+  if (!asked_for_ && least_ns(request_, false) < share * least.ns()) own.take(stages(false));
+  if (past_cache_ && least_ns(request_, true) < std::min(own.ns(), share * least.ns())) own.take(stages(true));
   if (!own.empty()) least.take(own.result(), share);
 }
 
