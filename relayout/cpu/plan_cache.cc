@@ -214,7 +214,7 @@ Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attribu
   if (often) {
     auto code = generate_code(often->data());
     if (!code) return *often;
-    Plan plan(often->data().with(std::move(code)));
+    Plan plan = PlanData::handle(often->data().with(std::move(code)));
     const std::lock_guard lock(shard.mutex);
     if (Entry* found = shard.find(key)) found->plan = plan;
     return plan;

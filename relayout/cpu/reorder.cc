@@ -132,7 +132,7 @@ Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
 }
 
 Plan compiled_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes) {
-  return Plan(PlanData::make(src, dst, attributes, machine(), {}, generate_code));
+  return PlanData::handle(PlanData::make(src, dst, attributes, machine(), {}, generate_code));
 }
 
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {

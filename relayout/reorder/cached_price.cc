@@ -71,7 +71,7 @@ double unfilled_ns(const Loops& box, const RegisterTiles& method, const Machine&
 double block_ns(const Loops& box, const LongCopy&) {
   return price::kLongBlock +
          number(box.along_src.block) *
-             (price::kLongRun + price::kLine * number(ceil_div(box.along_dst.block * box.piece[kSrc], kCacheLine)));
+             (price::kRunStart + price::kLine * number(ceil_div(box.along_dst.block * box.piece[kSrc], kCacheLine)));
 }
 
 double block_ns(const Loops& box, const RepeatedRuns&) {

@@ -137,7 +137,7 @@ double shared_runs(const BoxPlan& box) {
   const int64_t run = dense ? row : box.piece[kDst];
   double runs = regions * number(rows);
   if (!dense) runs *= number(box.along_dst.count);
-  // Half of all arrays start at a line.
+  // A plan does not know where its arrays start. If they start at a line, as half of them do, such runs share none.
   const bool whole = in_lines(box.loops) && in_lines(box.along_src.axes) && (dense || in_lines(box.along_dst.axes)) &&
                      (run % kCacheLine == 0 || (run >= kRegister && kCacheLine % run == 0));
   return whole ? runs / 2 : runs;

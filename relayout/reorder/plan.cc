@@ -12,8 +12,10 @@ Plan::Plan() {
 
 Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
                 const Tuning& tuning) {
-  return Plan(PlanData::make(src, dst, attributes, machine, tuning));
+  return PlanData::handle(PlanData::make(src, dst, attributes, machine, tuning));
 }
+
+Plan PlanData::handle(std::shared_ptr<const PlanData> data) { return Plan(std::move(data)); }
 
 const TensorDesc& Plan::src() const { return data_->src(); }
 const TensorDesc& Plan::dst() const { return data_->dst(); }

@@ -27,9 +27,9 @@ class Plan {
 
   /// Any pair of layouts of equal dims, any pair of types. Errors: invalid_argument (dims differ, an attribute is
   /// wrong), not_injective (two indices of the destination share an offset; both are named), limit (more than 1 GiB of
-  /// offset tables, which blocks that do not divide each other need, or of attribute values). Cost: about a microsecond
-  /// for a few boxes, some hundred microseconds for the most boxes, and time in proportion to the sizes of tables and
-  /// attribute values.
+  /// offset tables, which blocks that do not divide each other need, or of attribute values). Cost: some microseconds
+  /// for a few boxes, some hundred for the most boxes, as every way to go is planned to be compared, and time in
+  /// proportion to the sizes of tables and attribute values.
   static Plan make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                    const Machine& machine = {}, const Tuning& tuning = {});
 
@@ -39,8 +39,8 @@ class Plan {
 
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const;
-  /// Whether the destination is written past the caches, line by line, because that is expected to take less
-  /// time. Where this is false, single boxes and padding may still be written so.
+  /// Whether the destination is written past the caches, line by line, as was asked for, or because that is
+  /// expected to take less time. Where this is false, single boxes and padding may still be written so.
   bool streams() const;
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.
@@ -51,9 +51,11 @@ class Plan {
 
   /// What was planned, for the code that runs plans (plan_data.h, which is not installed).
   const PlanData& data() const { return *data_; }
-  explicit Plan(std::shared_ptr<const PlanData> data) : data_(std::move(data)) {}
 
  private:
+  friend class PlanData;
+  explicit Plan(std::shared_ptr<const PlanData> data) : data_(std::move(data)) {}
+
   std::shared_ptr<const PlanData> data_;
 };
 

@@ -16,6 +16,8 @@
 
 namespace relayout {
 
+class Plan;
+
 class PlanData {
  public:
   /// A plan of nothing.
@@ -27,6 +29,9 @@ class PlanData {
   static std::shared_ptr<const PlanData> make(const TensorDesc& src, const TensorDesc& dst,
                                               const Attributes& attributes, const Machine& machine,
                                               const Tuning& tuning, CodeMaker code = nullptr);
+
+  /// The handle of a plan.
+  static Plan handle(std::shared_ptr<const PlanData> data);
 
   const TensorDesc& src() const { return request_.src; }
   /// src().span_bytes(), which takes longer to compute than a small reorder.

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "relayout/reorder/cached_price.h"
 #include "relayout/reorder/methods/stages.h"
 #include "relayout/reorder/methods/tile_runs.h"
 #include "relayout/reorder/moves.h"
@@ -96,8 +95,14 @@ Answer Planner::cheapest() const {
     add_stages(least, 1);
     if (!least.empty()) return least.result();
   }
-  if (way == Tuning::Way::lines && !request_.indexed() && !asked_for_) {
-    if (auto answer = program(std::numeric_limits<double>::max(), false)) return *std::move(answer);
+  if (way == Tuning::Way::lines && !request_.indexed()) {
+    constexpr double kAny = std::numeric_limits<double>::max();
+    if (!asked_for_) least.take(program(kAny, false));
+    if (past_cache_) {
+      least.take(lines_past_cache(kAny));
+      least.take(program(kAny, true));
+    }
+    if (!least.empty()) return least.result();
   }
   if (request_.indexed()) {
     Tables tables;

@@ -13,8 +13,7 @@
 
 namespace relayout {
 
-/// Nanoseconds that each byte of both sides waits if they exceed the first level, the second, and
-/// Machine::far().
+/// Nanoseconds that each byte of both sides waits if they exceed the first level, the second, and Machine::far().
 struct Waits {
   double beyond_first, beyond_second, far_beyond;
 };
@@ -78,7 +77,7 @@ inline constexpr double kInterleavedLine = 1;
 /// by itself.
 inline constexpr double kRow = 0.5, kPiece = 0.45, kHalfLine = 0.2, kElement = 0.6;
 /// To start a long run, and to copy a line of it.
-inline constexpr double kLongRun = 16, kLine = 0.33;
+inline constexpr double kRunStart = 16, kLine = 0.33;
 /// To start a run that repeats one piece or fills padding, and to fill a line of it.
 inline constexpr double kRepeated = 1, kFilledLine = 0.3;
 /// To move a sub-byte element that is not joined to bytes, and to fill one.

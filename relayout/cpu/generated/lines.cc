@@ -2,6 +2,7 @@
 #include "relayout/cpu/generated/lines.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace relayout::cpu {
 namespace {
@@ -70,8 +71,8 @@ class LineMaker {
     return bytes;
   }
 
-  /// Takes the window that has the first byte of what is left, and most of the others. One that other lines have is as
-  /// good.
+  /// Takes the window that has the first byte of what is left, and most of the others. Of equal ones it takes one that
+  /// another line has too, as that is loaded only once.
   void take_window() {
     const int64_t first = std::ranges::min_element(left_, {}, &Piece::src)->src;
     int64_t from = std::clamp(first, readable_.least, std::max(readable_.least, readable_.most)), most = covered(from);

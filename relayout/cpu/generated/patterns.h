@@ -32,8 +32,8 @@ struct Cut {
   bool operator==(const Cut&) const = default;
 };
 
-/// The patterns of a cut, or nothing where these are more than `most`. All windows of 64 bytes that an instance may
-/// read fit the source, or the pattern has this instance alone.
+/// The patterns of a cut, or nothing where these are more than `most`. The windows of 64 bytes that an instance
+/// reads must lie within the source; instances at its ends, for which they may not, are patterns of their own.
 std::optional<std::vector<Pattern>> patterns_of(const Origins& origins, const Cut& cut, int64_t src_bytes,
                                                 std::size_t most);
 

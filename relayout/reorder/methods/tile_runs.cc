@@ -2,7 +2,6 @@
 #include "relayout/reorder/methods/tile_runs.h"
 
 #include <cstdlib>
-#include <limits>
 #include <numeric>
 
 #include "relayout/reorder/methods/line_program.h"

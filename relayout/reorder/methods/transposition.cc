@@ -1,7 +1,6 @@
 // Transpositions: which regions are worth one, their blocks, and what they take.
 #include "relayout/reorder/methods/transposition.h"
 
-#include <array>
 #include <bit>
 #include <cstdlib>
 

@@ -100,6 +100,7 @@ std::string PlanData::explain() const {
     out += box_text(outline_of(*this, boxes()[i]));
   if (boxes().size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes().size() - kMaxBoxesShown) + " more\n";
   out += line(padding_words(*this)) + line(store_words(*this));
+  if (code()) out += "  done by " + plural(code()->bytes(), "byte") + " of machine code, generated for this plan\n";
   const Cost c = cost();
   return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written);
 }
