@@ -28,5 +28,7 @@ struct Answer {
 Cost cost_of(const Request& request, const Answer& answer);
 /// Nanoseconds: the least that an answer costs that is written past the caches, or through them, without planning it.
 double least_ns(const Request& request, bool past_cache);
+/// Nanoseconds in the first level: the most that the kernels of such an answer may take for it to cost less than `ns`.
+double left_for_kernels(const Request& request, bool past_cache, double ns);
 
 }  // namespace relayout

@@ -143,9 +143,7 @@ double box_ns(const Loops& box, const ProgrammedLines& method, const Machine&) {
   return line_program_ns(box, *method.program);
 }
 double box_ns(const Loops& box, const Stages& method, const Machine& machine) {
-  double chunk = price::kChunk, moved = 0;
-  if (method.reads) chunk += stretches_ns(method, method.in, method.converts && !method.converts_last);
-  if (method.writes) chunk += stretches_ns(method, method.out, method.converts && method.converts_last);
+  double chunk = buffers_ns(method), moved = 0;
   for (const BoxPlan& move : method.moves) {
     chunk += cached_ns(move, machine);
     moved += number(move.elements);
@@ -161,6 +159,13 @@ double box_ns(const Loops& box, const TileRuns& method, const Machine& machine) 
 }
 
 }  // namespace
+
+double buffers_ns(const Stages& stages) {
+  double chunk = price::kChunk;
+  if (stages.reads) chunk += stretches_ns(stages, stages.in, stages.converts && !stages.converts_last);
+  if (stages.writes) chunk += stretches_ns(stages, stages.out, stages.converts && stages.converts_last);
+  return chunk;
+}
 
 double cached_ns(const BoxPlan& box, const Machine& machine) {
   return std::visit([&](const auto& method) { return box_ns(box, method, machine); }, box.method);

@@ -213,12 +213,23 @@ class Price {
   double read_ = 0, written_ = 0, ns_ = price::kRun;
 };
 
+Bytes moved_bytes(const Request& request) {
+  return {number(request.src.logical_bytes()), number(request.dst.logical_bytes())};
+}
+
 }  // namespace
 
 double least_ns(const Request& request, bool past_cache) {
   const Memory memory(request);
-  const Bytes bytes{number(request.src.logical_bytes()), number(request.dst.logical_bytes())};
+  const Bytes bytes = moved_bytes(request);
   return past_cache ? price::kPastCache * memory.past(bytes) : memory.through(bytes);
+}
+
+double left_for_kernels(const Request& request, bool past_cache, double ns) {
+  const Memory memory(request);
+  const Bytes bytes = moved_bytes(request);
+  const double others = past_cache ? price::kBesideMemory * memory.past(bytes) : memory.through(bytes);
+  return (ns - price::kRun - others) / memory.prices().kernels;
 }
 
 Cost cost_of(const Request& request, const Answer& answer) {

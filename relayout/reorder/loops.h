@@ -20,6 +20,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "relayout/reorder/policy.h"
@@ -91,6 +92,8 @@ struct Planned {
 struct BlockRules {
   Machine machine = {};
   Tuning tuning = {};
+  /// Nanoseconds in the first level: what takes more need not be planned.
+  double most_ns = std::numeric_limits<double>::max();
 };
 
 /// Moves axes from `axes` to `to`, those of the shortest steps on one side first, until `to` has `enough` steps for a

@@ -136,6 +136,7 @@ void plan_cached_moves(Box box, int64_t element, const BlockRules& rules, std::v
   if (rules.tuning.way == Tuning::Way::boxes) return;
   double others = 0;
   for (std::size_t i = first; i < out.size(); ++i) others += cached_ns(out[i], rules.machine);
+  others = std::min(others, rules.most_ns);
   if (rules.tuning.way == Tuning::Way::lines) others = std::numeric_limits<double>::max();
   auto lines = plan_line_program(whole, element, {rules.machine, others});
   if (!lines) return;

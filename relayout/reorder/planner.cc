@@ -134,7 +134,7 @@ void Planner::add_past_cache(Least& least) const {
     bool tiled = false;
     for (const bool by_lines : {false, true}) {
       if (by_lines && !permutes_bytes()) continue;
-      auto answer = tiles(by_lines);
+      auto answer = tiles(by_lines, least.ns());
       tiled = tiled || answer;
       least.take(std::move(answer));
     }
@@ -150,15 +150,16 @@ void Planner::add_past_cache(Least& least) const {
 void Planner::add_stages(Least& least, double share) const {
   // The cheaper of both is compared with the others.
   Least own(request_);
-  if (!asked_for_ && least_ns(request_, false) < share * least.ns()) own.take(stages(false));
-  if (past_cache_ && least_ns(request_, true) < std::min(own.ns(), share * least.ns())) own.take(stages(true));
+  if (!asked_for_ && least_ns(request_, false) < share * least.ns()) own.take(stages(false, share * least.ns()));
+  if (past_cache_ && least_ns(request_, true) < std::min(own.ns(), share * least.ns()))
+    own.take(stages(true, std::min(own.ns(), share * least.ns())));
   if (!own.empty()) least.take(own.result(), share);
 }
 
-std::optional<Answer> Planner::tiles(bool by_lines) const {
+std::optional<Answer> Planner::tiles(bool by_lines, double most_ns) const {
   Answer answer = empty(true);
   auto tiled = plan_tiles(request_.src.layout, request_.dst.layout, request_.steps, box_planner(answer, rules_),
-                          by_lines, answer.tables);
+                          by_lines, left_for_kernels(request_, true, most_ns), answer.tables);
   if (!tiled) return std::nullopt;
   answer.boxes = std::move(tiled->boxes);
   answer.fills = std::move(tiled->fills);
@@ -217,7 +218,7 @@ std::optional<Answer> Planner::lines_past_cache(double most_ns) const {
   Answer answer = empty(true);
   const BoxPlanner planner = box_planner(answer, rules_);
   const int64_t element = bits(types_.src) / 8;
-  const LineRules rules{request_.machine, most_ns, true};
+  const LineRules rules{request_.machine, left_for_kernels(request_, true, most_ns), true};
   const Dims moved = moved_dims(request_, false);
   std::size_t programs = 0;
   for (Box& box : request_.boxes(Dims(moved.size(), 0), moved, answer.tables)) {
@@ -250,7 +251,7 @@ std::optional<Answer> Planner::program(double most_ns, bool past_cache) const {
   const auto joined = join(boxes, {element, element}, gaps, answer.tables, false);
   if (!joined) return std::nullopt;
   auto plan = plan_line_program(*joined, element, fills ? ProgramFills::between : ProgramFills::nothing,
-                                {request_.machine, most_ns, past_cache});
+                                {request_.machine, left_for_kernels(request_, past_cache, most_ns), past_cache});
   if (!plan) return std::nullopt;
   const bool filled = fills && plan->method.written == padded * element;
   answer.boxes.emplace_back(*std::move(plan));
@@ -258,7 +259,7 @@ std::optional<Answer> Planner::program(double most_ns, bool past_cache) const {
   return answer;
 }
 
-std::optional<Answer> Planner::stages(bool past_cache) const {
+std::optional<Answer> Planner::stages(bool past_cache, double most_ns) const {
   if (request_.swizzled() && !request_.indexed()) {
     if (auto answer = unswizzled(past_cache)) return answer;
   }
@@ -273,7 +274,9 @@ std::optional<Answer> Planner::stages(bool past_cache) const {
   if (boxes.empty()) return std::nullopt;
   const bool fills = request_.fills_padding() && !request_.indexed() && without_gaps(request_.dst.layout);
   const Gaps gaps{planner.end, fills, request_.fill_bits, request_.dst.layout.padded_elements()};
-  auto together = plan_stages(boxes, types_, request_.converts, answer.streams, gaps, answer.tables, inner_rules_);
+  BlockRules rules = inner_rules_;
+  rules.most_ns = left_for_kernels(request_, past_cache, most_ns);
+  auto together = plan_stages(boxes, types_, request_.converts, answer.streams, gaps, answer.tables, rules);
   if (!together) return std::nullopt;
   const bool filled = together->as<Stages>()->fills;
   answer.boxes.push_back(*std::move(together));

@@ -81,7 +81,8 @@ class Lister {
   static constexpr std::size_t kTrial = 16;
 
   struct Part {
-    int64_t src, bytes, in_line;
+    int64_t src;
+    int32_t bytes, in_line;
   };
 
   /// Notes which part of the source has these bytes of the destination. Windows stay within it.
@@ -112,25 +113,31 @@ class Lister {
     for (; piece != unit_.pieces.end() && piece->dst < end; ++piece) {
       if (piece->end() <= start) continue;
       const int64_t from = std::max(piece->dst, start), to = std::min(piece->end(), end);
-      parts[count++] = {piece->src + from - piece->dst, to - from, from - start};
+      parts[count++] = {piece->src + from - piece->dst, static_cast<int32_t>(to - from),
+                        static_cast<int32_t>(from - start)};
       line.written |= bits_of(from - start, to - from);
     }
     out_.masked = out_.masked || line.written != bits_of(0, width);
-    while (count > 0) {
+    const auto by_src = [](const Part& a, const Part& b) { return a.src < b.src; };
+    if (!std::is_sorted(parts, parts + count, by_src)) std::sort(parts, parts + count, by_src);
+    // In the source's order, each window begins at the first byte that is left.
+    for (int first = 0; first < count;) {
       if (out_.from.size() == most_) return false;
-      const int64_t first = std::ranges::min_element(parts, parts + count, {}, &Part::src)->src;
-      const int64_t window = std::min(first, high_ - width);
+      const int64_t window = std::min(parts[first].src, high_ - width);
       uint8_t* const index = new_window(window);
       ++line.windows;
-      int left = 0;
-      for (int p = 0; p < count; ++p) {
+      int next = first;
+      while (next < count && parts[next].src < window + width) ++next;
+      int left = next;  // what goes on in the next window moves up to it
+      for (int p = next - 1; p >= first; --p) {
         const Part part = parts[p];
-        const int64_t at = part.src - window, bytes = std::clamp<int64_t>(width - at, 0, part.bytes);
-        for (int64_t b = 0; b < bytes; ++b)
+        const auto at = static_cast<int32_t>(part.src - window),
+                   bytes = std::min(static_cast<int32_t>(width) - at, part.bytes);
+        for (int32_t b = 0; b < bytes; ++b)
           index[part.in_line + b] = static_cast<uint8_t>(LineProgram::kTaken | (at + b));
-        if (bytes < part.bytes) parts[left++] = {part.src + bytes, part.bytes - bytes, part.in_line + bytes};
+        if (bytes < part.bytes) parts[--left] = {part.src + bytes, part.bytes - bytes, part.in_line + bytes};
       }
-      count = left;
+      first = left;
     }
     out_.lines.push_back(line);
     return true;

@@ -12,6 +12,7 @@
 #include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/methods/together.h"
 #include "relayout/reorder/moves.h"
+#include "relayout/reorder/price.h"
 
 namespace relayout {
 namespace {
@@ -46,11 +47,17 @@ Between choose_between(const ConvertedTypes& types, const Box& box) {
 }
 
 /// Plans the moves of all own boxes with the axes of a chunk, between the buffers or between a buffer and the tensor.
-/// False where a box does not step evenly there.
+/// The rules' limit is that of all `elements`. False where a box does not step evenly there, or where the buffers alone
+/// take too long.
 bool plan_moves(const Together& together, const std::vector<ChunkAxis>& axes, const std::array<int64_t, 2>& size,
-                const BlockRules& rules, Stages& method) {
+                int64_t elements, BlockRules rules, Stages& method) {
   const int64_t element = units(method.between);
   std::vector<Box> boxes = together.own;
+  int64_t moved = 0;
+  for (const Box& own : boxes) moved += count_elements(own);
+  for (const ChunkAxis& axis : axes) moved *= axis.steps;
+  rules.most_ns = rules.most_ns * number(moved) / number(elements) - buffers_ns(method);
+  if (rules.most_ns <= 0) return false;
   for (Box& own : boxes) {
     for (const Operand k : {kSrc, kDst}) {
       const Stretches& side = k == kSrc ? method.in : method.out;
@@ -73,6 +80,7 @@ bool plan_moves(const Together& together, const std::vector<ChunkAxis>& axes, co
   // All of them by one line program, where that takes less.
   double ns = 0;
   for (const BoxPlan& move : method.moves) ns += cached_ns(move, rules.machine);
+  ns = std::min(ns, rules.most_ns);
   constexpr int64_t kAnywhere = std::numeric_limits<int64_t>::max();  // what else lies in buffers is never read
   const auto joined = join(boxes, {element, element}, {{kAnywhere, kAnywhere}}, {}, false);
   auto program =
@@ -166,7 +174,7 @@ std::optional<BoxPlan> plan_chunks_of(const Together& together, std::span<const 
   const bool same_value = !last || (gaps.fill == 0 && zeros && !types.computes);
   method.fills = gaps.dst && method.writes && same_value && chunk.written(method.out) == gaps.elements;
   method.fill = bits(between) < 8 ? gaps.fill & ((uint64_t{1} << bits(between)) - 1) : gaps.fill;
-  if (!plan_moves(together, chunk.axes(), size, rules, method)) return std::nullopt;
+  if (!plan_moves(together, chunk.axes(), size, loops.elements, rules, method)) return std::nullopt;
   BoxPlan plan(std::move(out));
   plan.describe(plan.as<Stages>()->moving());
   return plan;

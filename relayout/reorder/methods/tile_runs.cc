@@ -14,8 +14,8 @@ namespace {
 
 class Tiler {
  public:
-  Tiler(const BoxPlanner& planner, bool by_lines, TiledBoxes& out)
-      : planner_(planner), by_lines_(by_lines), out_(out), element_(units(planner.types.dst)) {}
+  Tiler(const BoxPlanner& planner, bool by_lines, double most_ns, TiledBoxes& out)
+      : planner_(planner), by_lines_(by_lines), most_ns_(most_ns), out_(out), element_(units(planner.types.dst)) {}
 
   void add(RunBundle group) {
     const std::size_t boxes =
@@ -98,7 +98,7 @@ class Tiler {
       if (own.own.empty() || (pads && planner_.fill != uint64_t{0})) return std::nullopt;
       own.footprints[kDst] = {run.elements(true), {0}};
       auto lines = plan_line_program(own, element_, pads ? ProgramFills::within : ProgramFills::nothing,
-                                     {.machine = machine, .past_cache = true});
+                                     {machine, most_ns_, true});
       if (!lines) return std::nullopt;
       // The runs take turns, so that what they read is still in the second level.
       Along& along = lines->loops.along_src;
@@ -250,6 +250,7 @@ class Tiler {
 
   const BoxPlanner& planner_;
   bool by_lines_;
+  double most_ns_;
   TiledBoxes& out_;
   int64_t element_;
 };
@@ -258,7 +259,7 @@ class Tiler {
 
 std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst_layout,
                                      const AttributeSteps& attributes, const BoxPlanner& planner, bool by_lines,
-                                     Tables& tables) {
+                                     double most_ns, Tables& tables) {
   const Layout src = src_layout.canonical(), dst = dst_layout.canonical();
   const std::array<int64_t, 2> bytes{units(planner.types.src), units(planner.types.dst)};
   std::vector<DimSections> dims;
@@ -279,7 +280,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   // A group for each choice of one bundle a dim.
   Offsets start{src.offset0(), dst.offset0(), 0};
   relayout::scale(start, bytes[kSrc], bytes[kDst]);
-  Tiler tiler(planner, by_lines, out);
+  Tiler tiler(planner, by_lines, most_ns, out);
   std::vector<std::size_t> at(dims.size(), 0);
   while (true) {
     RunBundle group{start, {}, {}};

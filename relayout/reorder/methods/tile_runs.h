@@ -21,9 +21,9 @@ struct TiledBoxes {
 };
 
 /// All boxes of a reorder of types of whole bytes, some of them as tiles. Nothing where none would be a tile, or where
-/// there would be too many boxes. With `by_lines`, tiles are done by line programs where these can do them;
-/// nothing where they can do none.
+/// there would be too many boxes. With `by_lines`, tiles are done by line programs where these can do them in less than
+/// `most_ns` nanoseconds in the first level; nothing where they can do none.
 std::optional<TiledBoxes> plan_tiles(const Layout& src, const Layout& dst, const AttributeSteps& attributes,
-                                     const BoxPlanner& planner, bool by_lines, Tables& tables);
+                                     const BoxPlanner& planner, bool by_lines, double most_ns, Tables& tables);
 
 }  // namespace relayout
