@@ -10,7 +10,7 @@
 
 #include "bench/measure.h"
 #include "relayout/cpu/reorder.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "relayout/reorder/reference.h"
 
 namespace relayout::bench {

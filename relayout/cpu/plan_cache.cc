@@ -10,7 +10,7 @@
 
 #include "relayout/cpu/generated/generate.h"
 #include "relayout/cpu/kernels/kernels.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout::cpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "relayout/core/view.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {

@@ -9,7 +9,7 @@
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/machine.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"

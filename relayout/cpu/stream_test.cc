@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/slow_tests.h"
 #include "tests/support/streamed.h"

@@ -10,7 +10,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/stopwatch.h"
 #include "relayout/cpu/tune_cache.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout::cpu {
 namespace {

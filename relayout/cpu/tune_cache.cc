@@ -11,7 +11,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/revision.h"
 #include "relayout/io/text_file.h"
-#include "relayout/reorder/policy.h"
+#include "relayout/reorder/boxes/policy.h"
 
 namespace relayout::cpu {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
-#include "relayout/reorder/policy.h"
+#include "relayout/reorder/boxes/policy.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 

@@ -12,7 +12,7 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/tune_cache.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/fake_stopwatch.h"
 #include "tests/support/guarded.h"

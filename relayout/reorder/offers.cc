@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout {
 

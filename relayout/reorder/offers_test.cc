@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "relayout/core/format.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout {
 namespace {

@@ -1,7 +1,7 @@
 // The handle of a plan.
 #include "relayout/reorder/plan.h"
 
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout {
 

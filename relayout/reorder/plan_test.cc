@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "tests/support/testing.h"
 
 namespace relayout {

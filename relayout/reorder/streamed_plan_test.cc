@@ -4,7 +4,7 @@
 #include <set>
 
 #include "relayout/reorder/plan.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "relayout/reorder/refine/axes.h"
 #include "tests/support/testing.h"
 

@@ -66,12 +66,13 @@ INSIDERS = {
     "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune_cache.h", "relayout/execute/measure/cost_cache.h",
                "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
                "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/interop/files/file_io.h",
-               "relayout/reorder/refine/nest.h", "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
+               "relayout/reorder/planner/plan_data.h", "relayout/reorder/reference.h",
+               "relayout/reorder/refine/nest.h"},
     "python/src/file_conversion.cc": {"relayout/io/file_version.h"},  # as the command's `convert`
     "bench/reorder.cc": {"relayout/cpu/kernels/list.h"},  # the kernels are timed one by one
     # Tests include the oracles that they compare with, and the contents of plans.
     "tests/": {"relayout/graph/ir/ops.h", "relayout/reorder/cast.h", "relayout/reorder/in_place/data.h",
-               "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
+               "relayout/reorder/planner/plan_data.h", "relayout/reorder/reference.h"},
     "tests/properties/left_out_property_test.cc": {"relayout/cpu/kernels/list.h"},  # kernels are left out by name
     "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
     "tests/fuzz/bmp_fuzz.cc": {"relayout/interop/files/bmp.h"},  # parses a header alone

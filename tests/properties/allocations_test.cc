@@ -9,7 +9,7 @@
 
 #include "random_case.h"
 #include "relayout/cpu/reorder.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 

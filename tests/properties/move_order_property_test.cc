@@ -12,7 +12,7 @@
 #include "random_case.h"
 #include "relayout/reorder/move_order.h"
 #include "relayout/reorder/outline.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "tests/support/slow_tests.h"
 #include "tests/support/testing.h"
 

@@ -10,7 +10,7 @@
 
 #include "random_case.h"
 #include "relayout/cpu/reorder.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/slow_tests.h"

@@ -11,7 +11,7 @@
 //     emitter    the instructions
 #pragma once
 
-#include "relayout/reorder/code.h"
+#include "relayout/reorder/planner/code.h"
 
 namespace relayout::cpu {
 

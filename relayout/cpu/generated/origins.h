@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout::cpu {
 

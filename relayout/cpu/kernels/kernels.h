@@ -3,8 +3,8 @@
 // There is one table for each instruction set, and all are filled from the same source (*-inl.h). kernels.inc lists the
 // members of a table, one line each; it drives dispatch, the tests (every entry of every table), the benchmarks, and
 // what a user sees of kernels (list.h). A kernel sees a matrix, whose rows go along
-// the destination (reorder/loops.h). It is told where rows and columns start and how many bytes things have, and knows
-// nothing of layouts. It reads and writes exactly the elements asked for (a line program also reads what lies
+// the destination (reorder/boxes/loops.h). It is told where rows and columns start and how many bytes things have, and
+// knows nothing of layouts. It reads and writes exactly the elements asked for (a line program also reads what lies
 // between these), at any alignment.
 //
 // "Past the cache" means by stores that write whole lines to memory without reading them first (non-temporal stores).
@@ -19,8 +19,8 @@
 
 #include "relayout/core/dtype.h"
 #include "relayout/cpu/kernels/members.h"
+#include "relayout/reorder/boxes/methods/line_program.h"
 #include "relayout/reorder/cast.h"
-#include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/refine/nest.h"
 
 namespace relayout::cpu {

@@ -13,7 +13,7 @@
 #include "relayout/core/format.h"
 #include "relayout/cpu/runners/methods.h"
 #include "relayout/reorder/plan.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "tests/support/regions.h"
 
 namespace relayout::cpu {

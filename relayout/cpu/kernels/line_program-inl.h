@@ -1,4 +1,4 @@
-// Lines by byte permutations of windows of the source (reorder/methods/line_program.h), for copy-inl.h.
+// Lines by byte permutations of windows of the source (reorder/boxes/methods/line_program.h), for copy-inl.h.
 
 template <int64_t kWidth>
 void line_program_plain(const std::byte* src, std::byte* dst, const LineProgram& program, const ProgramUnits& units) {

@@ -1,9 +1,9 @@
-// Running boxes by line programs (reorder/methods/line_program.h).
+// Running boxes by line programs (reorder/boxes/methods/line_program.h).
 //
 // Past the cache, units start at lines of the destination, and what is left of a region at both ends, less than a line,
 // is made in a line by itself and copied: a store to a part of a line that was just written past the cache would wait
 // for memory.
-#include "relayout/reorder/methods/line_program.h"
+#include "relayout/reorder/boxes/methods/line_program.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // Boxes by line programs against the reference, on every instruction set, in whole and in parts as threads have them.
-#include "relayout/reorder/methods/line_program.h"
+#include "relayout/reorder/boxes/methods/line_program.h"
 
 #include <gtest/gtest.h>
 

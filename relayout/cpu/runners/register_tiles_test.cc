@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/scoped_isa.h"

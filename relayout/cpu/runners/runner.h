@@ -1,9 +1,9 @@
 // Running the boxes of a plan (internal to cpu).
 //
 // A box is run block by block. A *block* is what the kernels see: base pointers and lists of where its rows and columns
-// start. Each method of reorder/methods/ has a runner here (the conversions share files), which makes blocks through
-// the cache and, where it can, past it (methods.h); listed.h steps from block to block, and past_cache.h writes the
-// lines of blocks for which a method has no kernel. run_blocks.cc chooses the runner by the plan's method.
+// start. Each method of reorder/boxes/methods/ has a runner here (the conversions share files), which makes blocks
+// through the cache and, where it can, past it (methods.h); listed.h steps from block to block, and past_cache.h writes
+// the lines of blocks for which a method has no kernel. run_blocks.cc chooses the runner by the plan's method.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <span>
 
 #include "relayout/cpu/kernels/kernels.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout::cpu {
 

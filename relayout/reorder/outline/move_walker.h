@@ -10,7 +10,7 @@
 #include <functional>
 #include <utility>
 
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout {
 

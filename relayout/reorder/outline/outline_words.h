@@ -4,7 +4,7 @@
 #include <string>
 
 #include "relayout/reorder/box_outline.h"
-#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner/plan_data.h"
 
 namespace relayout {
 

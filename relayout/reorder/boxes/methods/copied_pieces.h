@@ -1,0 +1,22 @@
+// Pieces of a few elements that follow each other on both sides, copied one by one: the runs of a box that are too
+// short to be copied by themselves (internal to reorder).
+//
+//     nChw16c -> nhwc: pieces of 16 channels
+#pragma once
+
+#include "relayout/reorder/boxes/loops.h"
+
+namespace relayout {
+
+struct CopiedPieces {
+  bool operator==(const CopiedPieces&) const = default;
+};
+
+/// Plans a region whose rows and columns are chosen; `rest` has the axes that are left.
+Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, const BlockRules& rules);
+
+/// Changes the rows and columns of a region of pieces that are copied: where steps are far apart, or there are only a
+/// few, more axes in the block save loops around it.
+void adapt_copied_region(Loops& region, Axes& axes, bool streams);
+
+}  // namespace relayout

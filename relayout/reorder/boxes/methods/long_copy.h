@@ -1,0 +1,23 @@
+// Copies of runs that are contiguous on both sides and so long that each is copied by itself (internal to reorder).
+//
+//     a crop of a photo: runs of 3 bytes times its width, one a row
+#pragma once
+
+#include <optional>
+
+#include "relayout/reorder/boxes/loops.h"
+
+namespace relayout {
+
+/// The columns of a region are one run each; a piece is a byte.
+struct LongCopy {
+  bool operator==(const LongCopy&) const = default;
+};
+
+/// Loops whose columns are the steps of `run`, and whose rows are one more axis, which is taken from `axes`.
+Loops loops_of_runs(const Axis& run, Axes& axes);
+
+/// Plans a box of elements of `element` bytes, if it is one run or has runs of at least kLongRun bytes.
+std::optional<Planned<LongCopy>> plan_long_copy(const Box& box, int64_t element, bool streams);
+
+}  // namespace relayout
