@@ -47,6 +47,7 @@
 #include "relayout/cpu/evaluate/value_field.h"
 #include "relayout/cpu/gathered_parts.h"
 #include "relayout/cpu/in_place.h"
+#include "relayout/cpu/kept_plan.h"
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/parts.h"
 #include "relayout/cpu/reorder.h"

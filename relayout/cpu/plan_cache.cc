@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "relayout/cpu/generated/generate.h"
 #include "relayout/cpu/kernels/kernels.h"
 #include "relayout/reorder/planner/plan_data.h"
 
@@ -181,7 +180,7 @@ PlanCache::Entry* PlanCache::Shard::find(const Key& key) {
   for (Entry* entry = bucket(key.hash); entry; entry = entry->next) {
     if (entry->hash != key.hash || !same(std::span<const uint64_t>(entry->words), key.words)) continue;
     if (entry->has_values != (key.values != nullptr)) continue;
-    if (key.values && !same_values(entry->plan.data().attributes(), *key.values)) continue;
+    if (key.values && !same_values(entry->kept->plan().data().attributes(), *key.values)) continue;
     if (entry != &entries.front()) entries.splice(entries.begin(), entries, entry->place);
     return entry;
   }
@@ -198,31 +197,24 @@ Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attribu
   }
   key.hash &= hash_mask_;
   Shard& shard = shard_of(key.hash);
-  std::optional<Plan> often;
+  // The lock is not held while a plan or its code is made, which may take long. Another thread may make the same plan
+  // meanwhile: then that one stays.
+  std::shared_ptr<KeptPlan> kept;
   {
     const std::lock_guard lock(shard.mutex);
-    if (Entry* found = shard.find(key)) {
+    if (const Entry* found = shard.find(key)) {
       ++shard.hits;
-      if (++found->hits != kHitsForCode) return found->plan;
-      often = found->plan;
+      kept = found->kept;
     } else {
       ++shard.misses;
     }
   }
-  // The lock is not held while the plan is made, which may take long. Another thread may make the same one meanwhile:
-  // then that one stays.
-  if (often) {
-    auto code = generate_code(often->data());
-    if (!code) return *often;
-    Plan plan = PlanData::handle(often->data().with(std::move(code)));
-    const std::lock_guard lock(shard.mutex);
-    if (Entry* found = shard.find(key)) found->plan = plan;
-    return plan;
-  }
+  if (kept) return kept->use();
   Plan plan = make_plan(src, dst, attributes);
   if (bytes_of(plan.data()) > kMaxPlanBytes) return plan;
   Entries made;
-  made.push_back({key.hash, {key.words.begin(), key.words.end()}, key.values != nullptr, plan});
+  made.push_back(
+      {key.hash, {key.words.begin(), key.words.end()}, key.values != nullptr, std::make_shared<KeptPlan>(plan)});
   const std::lock_guard lock(shard.mutex);
   // If the capacity has changed meanwhile, the plan may belong to another shard now: then nobody would find it here.
   if (&shard_of(key.hash) == &shard && shard.capacity > 0 && !shard.find(key)) shard.insert(made);

@@ -18,11 +18,12 @@
 #include <atomic>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
-#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/kept_plan.h"
 
 namespace relayout::cpu {
 
@@ -35,16 +36,14 @@ class PlanCache {
   /// A plan is kept only if its boxes, tables and attribute values have at most this many bytes. Larger ones are made
   /// anew each time. So a cache of the default capacity takes at most 64 MiB.
   static constexpr int64_t kMaxPlanBytes = 256 << 10;
-  /// Generating code takes as long as some hundred runs by it save. So a plan has none until it was found so often.
-  static constexpr int64_t kHitsForCode = 256;
 
   /// `hash_mask` is for tests: with 0 all hashes are equal, so that entries are told apart by comparing alone.
   explicit PlanCache(int64_t capacity, uint64_t hash_mask = ~uint64_t{0}) : hash_mask_(hash_mask) {
     set_capacity(capacity);
   }
 
-  /// make_plan(src, dst, attributes), at first without generated code, or the same from before. Errors: those of
-  /// make_plan(), each time anew.
+  /// make_plan(src, dst, attributes), or the same from before, which gets generated code as a KeptPlan does when it is
+  /// found. Errors: those of make_plan(), each time anew.
   Plan plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes);
 
   /// Drops all plans and sets the counts of hits and misses to 0.
@@ -62,8 +61,7 @@ class PlanCache {
     uint64_t hash;
     std::vector<uint64_t> words;  // Key::words
     bool has_values;
-    Plan plan;
-    int64_t hits = 0;
+    std::shared_ptr<KeptPlan> kept;
     std::list<Entry>::iterator place{};  // of itself
     Entry* next = nullptr;               // in its bucket
   };

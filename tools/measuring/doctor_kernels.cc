@@ -45,7 +45,8 @@ std::string kernels_text() {
   text +=
       "\nA number says how many kernels an instruction set has of a kind; --json names them all.\n"
       "Those with * may be left out, with the same results: "
-      "RELAYOUT_KERNEL=-copy_stream,-interleave/3,-deinterleave/3/4\n";
+      "RELAYOUT_KERNEL=-copy_stream,-interleave/3,-deinterleave/3/4\n"
+      "-generated_code leaves out the machine code that is generated for small plans that run often.\n";
   return text + left_out_text();
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "relayout/cpu/kept_plan.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/measure_speeds.h"
 #include "relayout/cpu/reorder.h"
@@ -112,6 +113,9 @@ Json doctor_json(const std::string& problem) {
   out["available_isas"] = cpu::available_isas();
   out["RELAYOUT_ISA"] = forced ? Json(escaped(forced)) : Json(nullptr);
   out["RELAYOUT_KERNEL"] = left_out_json();
+  const std::string_view no_code = cpu::generated_code_problem();
+  out["generated_code"] = no_code.empty();
+  out["generated_code_problem"] = no_code.empty() ? Json(nullptr) : Json(no_code);
   out["cores"] = std::thread::hardware_concurrency();
   out["threads"] = cpu::default_threads();
   out["caches"] = Json::object();
@@ -173,6 +177,9 @@ std::string doctor_text(const std::string& problem) {
       labelled("ISA", fmt::format("{}{}", cpu::isa(), forced && *forced && problem.empty() ? " (RELAYOUT_ISA)" : ""));
   text += labelled("", problem.empty() ? "this machine runs" + available : problem);
   text += left_out_text();
+  const std::string_view no_code = cpu::generated_code_problem();
+  text += labelled("code", no_code.empty() ? "generated for small plans that run often"
+                                           : fmt::format("none is generated for small plans: {}", no_code));
   text +=
       labelled("threads", fmt::format("{} on {} cores{}", cpu::default_threads(), std::thread::hardware_concurrency(),
                                       cpu::has_threads() ? "" : "; this build lacks oneTBB and so has no thread pool"));

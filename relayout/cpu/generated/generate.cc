@@ -4,13 +4,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
 
 #include "relayout/cpu/generated/emitter.h"
-#include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/kernels/list.h"
 #include "relayout/reorder/price.h"
 
 namespace relayout::cpu {
@@ -135,14 +134,12 @@ class MappedCode final : public Code {
     if (at == MAP_FAILED) return nullptr;
     out->at_ = at;
     std::memcpy(at, code.data(), code.size());
-    if (mprotect(at, code.size(), PROT_READ | PROT_EXEC) == 0) return out;
-    refused() = true;
-    return nullptr;
+    return mprotect(at, code.size(), PROT_READ | PROT_EXEC) == 0 ? out : nullptr;
   }
 
-  /// Whether the system lets no memory be executed that was written; then no code is made again.
-  static std::atomic<bool>& refused() {
-    static std::atomic<bool> value = false;
+  /// Whether the system lets memory be executed that was written, which is tried once.
+  static bool allowed() {
+    static const bool value = make({std::byte{0xc3}}, 0) != nullptr;
     return value;
   }
 
@@ -167,9 +164,14 @@ class MappedCode final : public Code {
 
 }  // namespace
 
+std::string_view code_problem(const Machine& machine) {
+  if (generated_code_left_out()) return kLeftOutByUser;
+  if (machine.permuted_bytes != kGeneratedBytes) return "the instruction set in use is without AVX-512 VBMI";
+  return MappedCode::allowed() ? "" : "this system lets no memory be executed that was written";
+}
+
 std::shared_ptr<const Code> generate_code(const PlanData& plan) {
-  if (plan.machine().permuted_bytes != kGeneratedBytes || plan.src_bytes() < kCacheLine || MappedCode::refused())
-    return nullptr;
+  if (plan.src_bytes() < kCacheLine || !code_problem(plan.machine()).empty()) return nullptr;
   const auto origins = origins_of(plan, kMostGenerated);
   if (!origins) return nullptr;
   // Both prices are often some percent off, and to generate code takes time, so code must cost clearly less.

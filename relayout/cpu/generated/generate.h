@@ -11,6 +11,9 @@
 //     emitter    the instructions
 #pragma once
 
+#include <string_view>
+
+#include "relayout/reorder/machine.h"
 #include "relayout/reorder/planner/code.h"
 
 namespace relayout::cpu {
@@ -19,9 +22,14 @@ namespace relayout::cpu {
 inline constexpr int64_t kMostGenerated = 128 << 10;
 /// Kernels::permuted_bytes of the instruction sets that code is generated for: those with AVX-512 VBMI.
 inline constexpr int64_t kGeneratedBytes = 64;
+/// The code_problem() of users who want none.
+inline constexpr std::string_view kLeftOutByUser = "RELAYOUT_KERNEL leaves it out";
 
-/// Generates code for a plan that moves bits on a machine with AVX-512 VBMI, if it is expected to be faster. Null
-/// elsewhere, and in a build without Xbyak. Cost: 20 to 300 us.
+/// Why no code is generated for any plan of a machine in this process, as generated_code_problem() says it; else empty.
+std::string_view code_problem(const Machine& machine);
+
+/// Generates code for a plan that moves bits, if it is expected to be faster; null elsewhere, and where there is a
+/// code_problem(). Cost: 20 to 300 us.
 std::shared_ptr<const Code> generate_code(const PlanData& plan);
 
 }  // namespace relayout::cpu

@@ -10,6 +10,7 @@ namespace relayout::cpu {
 namespace {
 
 constexpr const char* kVariable = "RELAYOUT_KERNEL";
+constexpr std::string_view kGeneratedCode = "-generated_code";
 
 std::string_view environment() noexcept {
   const char* items = std::getenv(kVariable);
@@ -46,6 +47,7 @@ void each_item(std::string_view items, Visit visit) {
 
 std::string problem_of(std::string_view item) {
   if (!item.starts_with('-')) return "a kernel is left out by a - before its name";
+  if (item == kGeneratedCode) return "";
   bool known = false, optional = true;
   each_kernel(*scalar_kernels(), [&](const KernelFamily& family, auto&, std::span<const KernelPlace> places) {
     if (!names(item.substr(1), family, places)) return;
@@ -93,6 +95,15 @@ std::vector<LeftOut> left_out(std::string_view items) {
   std::vector<LeftOut> out;
   each_item(items, [&](std::string_view item) { out.push_back({escaped(item), problem_of(item)}); });
   return out;
+}
+
+bool generated_code_left_out() noexcept {
+  static const bool value = [] {
+    bool found = false;
+    each_item(environment(), [&](std::string_view item) { found = found || item == kGeneratedCode; });
+    return found;
+  }();
+  return value;
 }
 
 std::vector<LeftOut> left_out_by_environment() { return left_out(environment()); }

@@ -5,7 +5,9 @@
 //
 // A name is that of a line of kernels/kernels.inc, or it goes on to one kernel of that line: "interleave" are all that
 // interleave, "interleave/3" those of three columns, "interleave/3/4" is the one for elements of 4 bytes. Only kernels
-// that are optional can be left out: reorders then go another way, with the same result.
+// that are optional can be left out: reorders then go another way, with the same result. "generated_code" is no kernel
+// of a table: it is the machine code that is generated for plans that run often (generated/generate.h), and can be left
+// out, too.
 #pragma once
 
 #include <span>
@@ -73,6 +75,9 @@ struct LeftOut {
 std::vector<LeftOut> left_out(std::string_view items);
 /// The same for the variable itself; nothing where it is not set.
 std::vector<LeftOut> left_out_by_environment();
+
+/// Whether RELAYOUT_KERNEL leaves generated code out; read once.
+bool generated_code_left_out() noexcept;
 
 /// The instruction set and what is left out of it: a part of the key under which measured times are remembered.
 std::string kernels_in_use();
