@@ -49,6 +49,13 @@ struct OutlineBuffer {
   int64_t stretches = 1, run = 1;  // so many stretches of so many elements are read or written for a chunk
 };
 
+/// Where the chunks of stages do not divide an axis, its last chunk is done once more, so much further on, which moves
+/// some elements twice.
+struct OutlineRest {
+  std::size_t behind = 0;    // how many of BoxOutline::axes stand before it: those to the loop that it ends
+  int64_t src = 0, dst = 0;  // as strides of an axis
+};
+
 struct BoxOutline {
   std::string kernel;  // as in explain()
   std::string method;  // in a word or two: "transpose"
@@ -64,6 +71,7 @@ struct BoxOutline {
   std::array<int64_t, 2> block{1, 1}, region_blocks{1, 1};
   int64_t blocks = 1;
   std::vector<OutlineBuffer> buffers;
+  std::vector<OutlineRest> rests;
 
   /// The index of the destination that is moved to first; and the smallest box of indices that holds all that are moved
   /// to or filled, in the padding too. Of boxes of over 65,536 elements by stages, tiles, line programs or uneven axes,

@@ -278,6 +278,15 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
   EXPECT_TRUE(direct.data().boxes()[0].as<ConvertedTransposition>());
 }
 
+// 37 rows of b by 5 at a time leave 2, of 43 elements each in the source and of 131 in the destination.
+TEST(Plan, ExplainSaysWhatChunksLeave) {
+  const std::string text = plan_of("abc", "cba", {131, 37, 43}, DType::s4).explain();
+  EXPECT_NE(text.find("      loop  7 steps of 215 elements -> 655 elements\n"
+                      "      rest  one more of 86 elements -> 262 elements\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Plan, ExplainSaysWhatIsDone) {
   const std::string text = plan_of("nchw", "nChw8c", {2, 17, 5, 4}).explain();
   for (const char* part :

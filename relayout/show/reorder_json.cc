@@ -30,6 +30,10 @@ std::string buffer_json(const OutlineBuffer& buffer) {
          ",\"run\":" + number(buffer.run) + "}";
 }
 
+std::string rest_json(const OutlineRest& rest) {
+  return "[" + number(static_cast<int64_t>(rest.behind)) + "," + number(rest.src) + "," + number(rest.dst) + "]";
+}
+
 std::string outline_json(const BoxOutline& box, const BoxWords& words, const Layout& dst, const std::string& letters) {
   const auto axis = [&](const OutlineAxis& a) { return axis_json(a, dst, letters); };
   const auto line = [](const NestLine& nest) {
@@ -43,7 +47,8 @@ std::string outline_json(const BoxOutline& box, const BoxWords& words, const Lay
          number(box.region_blocks[0]) + "," + number(box.region_blocks[1]) + "],\"blocks\":" + number(box.blocks) +
          ",\"first\":" + numbers(box.first) + ",\"origin\":" + numbers(box.origin) +
          ",\"extents\":" + numbers(box.extents) + ",\"axes\":" + listed(box.axes, axis) +
-         ",\"buffers\":" + listed(box.buffers, buffer_json) + ",\"nest\":" + listed(words.nest, line) + "}";
+         ",\"buffers\":" + listed(box.buffers, buffer_json) + ",\"rests\":" + listed(box.rests, rest_json) +
+         ",\"nest\":" + listed(words.nest, line) + "}";
 }
 
 std::string loop_json(const FoldedLoop& loop) {

@@ -30,17 +30,28 @@ std::string unit_text(int unit_bits, int64_t stride) {
   return std::to_string(stride) + (unit_bits == 8 ? " bytes" : " elements");
 }
 
+std::string step_text(const BoxOutline& box, int64_t src, int64_t dst) {
+  return unit_text(box.unit_bits[0], src) + " -> " + unit_text(box.unit_bits[1], dst);
+}
+
 std::string axis_text(const BoxOutline& box, const OutlineAxis& axis) {
   if (axis.table) return std::to_string(axis.extent) + " steps by table";
-  return std::to_string(axis.extent) + " steps of " + unit_text(box.unit_bits[0], axis.src) + " -> " +
-         unit_text(box.unit_bits[1], axis.dst);
+  return std::to_string(axis.extent) + " steps of " + step_text(box, axis.src, axis.dst);
 }
 
 std::string box_text(const BoxOutline& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + box.kernel + "\n";
-  for (const OutlineAxis& axis : box.axes) {
+  const auto add_rests = [&](std::size_t behind) {
+    for (const OutlineRest& rest : box.rests) {
+      if (rest.behind == behind) out += "      rest  one more of " + step_text(box, rest.src, rest.dst) + "\n";
+    }
+  };
+  add_rests(0);
+  for (std::size_t a = 0; a < box.axes.size(); ++a) {
+    const OutlineAxis& axis = box.axes[a];
     if (axis.role == OutlineAxis::Role::piece || (box.one_run && axis.role == OutlineAxis::Role::along_dst)) continue;
     out += "      " + std::string(name(axis.role)) + "  " + axis_text(box, axis) + "\n";
+    add_rests(a + 1);
   }
   return out;
 }

@@ -117,6 +117,13 @@ OutlineAxis axis_of(const Axis& axis, OutlineAxis::Role role) {
   return {role, axis.extent, table ? 0 : axis.stride[kSrc], table ? 0 : axis.stride[kDst], table, {}};
 }
 
+/// Adds what is left at the end of a loop.
+void add_rests(const Stages& stages, std::size_t loop, BoxOutline& out) {
+  for (const Stages::Rest& rest : stages.rests) {
+    if (rest.loop == loop) out.rests.push_back({out.axes.size(), rest.shift[kSrc], rest.shift[kDst]});
+  }
+}
+
 /// The shortest text that reads back as the same number.
 template <typename T>
 std::string number(T value) {
@@ -158,14 +165,19 @@ BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
     out.unit = "tile";
     out.kernel += tiles_text(*tiles);
   }
-  for (const Axis& loop : box.loops) out.axes.push_back(axis_of(loop, OutlineAxis::Role::loop));
+  const auto add_axis = [&](const OutlineAxis& axis) {
+    if (axis.extent != 1) out.axes.push_back(axis);
+  };
+  for (std::size_t l = 0; l < box.loops.size(); ++l) {
+    add_axis(axis_of(box.loops[l], OutlineAxis::Role::loop));
+    if (const auto* stages = box.as<Stages>()) add_rests(*stages, l, out);
+  }
   const auto add = [&](const Axes& axes, OutlineAxis::Role role) {
-    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) out.axes.push_back(axis_of(*axis, role));
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) add_axis(axis_of(*axis, role));
   };
   add(box.along_src.axes, OutlineAxis::Role::along_src);
   add(box.along_dst.axes, OutlineAxis::Role::along_dst);
-  out.axes.push_back({OutlineAxis::Role::piece, elements_of_piece(plan, box), 0, 0, false, {}});
-  std::erase_if(out.axes, [](const OutlineAxis& axis) { return axis.extent == 1; });
+  add_axis({OutlineAxis::Role::piece, elements_of_piece(plan, box), 0, 0, false, {}});
   return out;
 }
 
