@@ -14,6 +14,10 @@ constexpr bool kRunsAlone = requires(const RunContext& context, const Loops& box
   run_all(context, box, method, tables, 0, 0);
 };
 
+[[noreturn]] void refuse_block() {
+  throw Error(ErrorCode::internal, "make_block() of a box whose method makes no single blocks");
+}
+
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.along_src.axes[0], &col = box.along_dst.axes[0];
@@ -66,10 +70,16 @@ void run_block(const RunContext& context, const BoxPlan& box, const Block& block
   make_block(context, box, block);
 }
 
+bool makes_blocks(const BoxPlan& box) {
+  return std::visit([]<typename Method>(const Method&) { return !kRunsAlone<Method>; }, box.method);
+}
+
 void make_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const auto make_one = [&]<typename Method>(const Method& method) {
-    // Methods that run alone make no blocks, and padding is filled by run_block().
-    if constexpr (!kRunsAlone<Method> && !std::is_same_v<Method, Fill>) make(context, box, method, block);
+    if constexpr (kRunsAlone<Method> || std::is_same_v<Method, Fill>)
+      refuse_block();
+    else
+      make(context, box, method, block);
   };
   std::visit(make_one, box.method);
 }

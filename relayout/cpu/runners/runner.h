@@ -78,10 +78,14 @@ Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t row
 /// afterwards, because boxes may write to it. (beta reads the destination, and so other threads' halves too.)
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
-/// Runs one block, which has `rows` and `cols` of its region: past the cache or through it, as the plan says.
+/// Whether a method makes single blocks. Of others, such as stages, only run_blocks() runs a box.
+bool makes_blocks(const BoxPlan& box);
+/// Runs one block of such a box, which has `rows` and `cols` of its region: past the cache or through it, as the plan
+/// says.
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
                const IndexRange& cols);
-/// Runs one block through the cache, with the source prefetched as far ahead as the plan says.
+/// Runs one block through the cache, with the source prefetched as far ahead as the plan says. Error: internal where
+/// the method makes no blocks; inside of cpu::run(), which throws nothing, that ends the program.
 void make_block(const RunContext& context, const BoxPlan& box, const Block& block);
 
 /// Bytes from an address to the next line; 0 at the start of a line.

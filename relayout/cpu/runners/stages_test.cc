@@ -11,6 +11,7 @@
 #include "relayout/core/print.h"
 #include "relayout/cpu/isa.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/runners/runner.h"
 #include "relayout/reorder/boxes/box_plan.h"
 #include "relayout/reorder/planner/plan_data.h"
 #include "relayout/reorder/reference.h"
@@ -156,6 +157,18 @@ TEST(Stages, ManyChunks) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+// Where a single block of a box that makes none is asked for, that is an error, and nothing is left undone in silence.
+TEST(Stages, MakeNoSingleBlocks) {
+  const Plan staged = make_plan(desc("abc", {7, 9, 3}, DType::s4), desc("bac", {7, 9, 3}, DType::s4));
+  const Plan moved = make_plan(desc("ab", {64, 64}, DType::f32), desc("ba", {64, 64}, DType::f32));
+  const BoxPlan &stages = staged.data().boxes()[0], &transposition = moved.data().boxes()[0];
+  ASSERT_TRUE(stages.as<Stages>());
+  EXPECT_FALSE(makes_blocks(stages));
+  EXPECT_TRUE(makes_blocks(transposition));
+  const RunContext context{.plan = staged.data(), .kernels = kernels(), .src = nullptr, .dst = nullptr};
+  EXPECT_THROW(make_block(context, stages, Block{}), Error);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class TileBoxes {
     nested.box = &box;
     nested.block = {
         nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.along_src.count, box.along_dst.count};
-    nested.one_block = box.blocks == 1 && !box.as<Stages>() && lists_.add(box, nested.block);
+    nested.one_block = box.blocks == 1 && makes_blocks(box) && lists_.add(box, nested.block);
   }
 
   TileBox boxes_[TileRuns::kMaxBoxes];
