@@ -2,9 +2,9 @@
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 
-# configure(DISABLE CLI11 fmt SAYS "a line" ... DOES_NOT_SAY "a text" ...)
+# configure(DISABLE CLI11 fmt FLAGS -DX=Y SAYS "a line" ... DOES_NOT_SAY "a text" ...)
 function(configure)
-  cmake_parse_arguments(ARG "" "" "DISABLE;SAYS;DOES_NOT_SAY" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DISABLE;FLAGS;SAYS;DOES_NOT_SAY" ${ARGN})
   set(flags "")
   foreach(package IN ITEMS CLI11 fmt nlohmann_json)
     set(off OFF)
@@ -15,7 +15,7 @@ function(configure)
   endforeach()
   execute_process(
     COMMAND ${CMAKE_COMMAND} -S ${PROJECT} -B ${WORK} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
-      -DRELAYOUT_TESTS=OFF -DRELAYOUT_EXAMPLES=OFF -DRELAYOUT_PLANNER=OFF ${flags}
+      -DRELAYOUT_TESTS=OFF -DRELAYOUT_EXAMPLES=OFF -DRELAYOUT_PLANNER=OFF ${flags} ${ARG_FLAGS}
     OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "configure without ${ARG_DISABLE}: exit ${result}\n${said}")
@@ -42,10 +42,22 @@ if(NOT said MATCHES "-- relayout: on Debian and Ubuntu, apt install [^\n]*libcli
   message(FATAL_ERROR "configure without CLI11 does not say what to install:\n${said}")
 endif()
 # A library that several parts need has one line, with all that it costs.
-configure(DISABLE CLI11 fmt nlohmann_json
-  SAYS "relayout: no relayout command at all without CLI11 (libcli11-dev)"
+set(xbyak "")
+if(CMAKE_HOST_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+  set(xbyak "relayout: no machine code for small reorders without Xbyak (libxbyak-dev)")
+endif()
+configure(DISABLE CLI11 fmt nlohmann_json FLAGS -DRELAYOUT_XBYAK_INCLUDE_DIR=OFF
+  SAYS ${xbyak} "relayout: no relayout command at all without CLI11 (libcli11-dev)"
     "relayout: no relayout command at all without fmt (libfmt-dev)"
     "relayout: no .safetensors files, no relayout command at all without nlohmann-json (nlohmann-json3-dev)")
+# Without Xbyak, a file is compiled that is a part of no other build.
+execute_process(
+  COMMAND ${COMPILER} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I${PROJECT}
+    ${PROJECT}/relayout/cpu/generated/none.cc
+  ERROR_VARIABLE said RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "relayout/cpu/generated/none.cc does not compile:\n${said}")
+endif()
 if(HAVE_COMMAND)
   configure(DOES_NOT_SAY "relayout command at all")
 endif()
