@@ -100,6 +100,13 @@ inline constexpr double kNarrowRegisters = 2;
 inline constexpr double kCall = 0.4, kUnit = 0.55, kWindow = 0.84, kNarrowWindow = 0.5, kNarrowLine = 0.5,
                         kPaddingLine = 0.3;
 
+/// Of generated code (cpu/generated): to call it, and to start the loop of a pattern; to store a line, and what is
+/// added for a part of one; to load a window of 64 bytes as the first one of a line, and to load one to where its bytes
+/// come to lie; to permute one by fours of bytes and by bytes; and what a byte of both sides waits beyond three
+/// quarters of the first level.
+inline constexpr double kCodeCall = 4, kPattern = 2.4, kCodeLine = 0.2, kCodePart = 0.06, kLoaded = 0.05,
+                        kShifted = 0.3, kByFours = 0.23, kByBytes = 0.29, kCodeWait = 0.0104;
+
 /// To start a stretch of a chunk of stages; and its bytes that are read or written a nanosecond.
 inline constexpr double kStretch = 3, kBuffered = 16;
 

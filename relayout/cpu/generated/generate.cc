@@ -97,14 +97,13 @@ class Chooser {
     auto patterns = patterns_of(origins_, cut, src_bytes_, kMostPatterns);
     if (!patterns) return;
     std::vector<ListedPattern> made;
-    constexpr double kPattern = 2.4;  // nanoseconds to start its loop
     double ns = call_ns_;
     std::size_t count = 0;
     for (Pattern& pattern : *patterns) {
       const Readable readable = readable_by(pattern, src_bytes_);
       auto lines = lines_of(origins_, pattern.instances[0], pattern.bytes, readable, kMostWindows);
       if (!lines) return;
-      ns += kPattern + instance_ns(*lines) * static_cast<double>(pattern.instances.size());
+      ns += price::kPattern + instance_ns(*lines) * static_cast<double>(pattern.instances.size());
       count += lines->lines.size();
       if (ns >= best_ns_ || count > kMostLines) return;
       made.push_back({std::move(pattern), std::move(*lines), readable});
@@ -120,9 +119,8 @@ class Chooser {
 
 /// Nanoseconds of a call, and those that it waits for the second-level cache.
 double waiting_ns(const PlanData& plan, const Origins& origins) {
-  constexpr double kCall = 4, kByte = 0.0104;
   const int64_t beyond = plan.src_bytes() + origins.bytes() - plan.machine().l1 / 4 * 3;
-  return kCall + kByte * static_cast<double>(std::max<int64_t>(0, beyond));
+  return price::kCodeCall + price::kCodeWait * static_cast<double>(std::max<int64_t>(0, beyond));
 }
 
 /// Code in pages that are executed and no longer written.

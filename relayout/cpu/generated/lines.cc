@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "relayout/reorder/price.h"
+
 namespace relayout::cpu {
 namespace {
 
@@ -144,14 +146,13 @@ std::optional<PatchLines> lines_of(const Origins& origins, const Instance& first
 }
 
 double instance_ns(const PatchLines& lines) {
-  // What 351 random reorders below 128 KiB took on an Intel Xeon, in the first level: 80 % within a quarter.
-  constexpr double kLine = 0.2, kLoad = 0.05, kShifted = 0.3, kFours = 0.23, kBytes = 0.29, kPart = 0.06;
   double ns = 0;
   for (const PatchLines::Line& line : lines.lines) {
-    ns += kLine + (~line.written == 0 ? 0 : kPart);
+    ns += price::kCodeLine + (~line.written == 0 ? 0 : price::kCodePart);
     for (std::size_t w = 0; w < line.windows; ++w) {
       const bool shifted = lines.windows[line.first_window + w].shifted;
-      ns += shifted ? (w == 0 && line.zeros == 0 ? kLoad : kShifted) : line.fours ? kFours : kBytes;
+      const bool free = w == 0 && line.zeros == 0;
+      ns += shifted ? (free ? price::kLoaded : price::kShifted) : line.fours ? price::kByFours : price::kByBytes;
     }
   }
   return ns;
