@@ -60,7 +60,7 @@ class InPlacePlan {
   /// The plan in words, several lines.
   std::string explain() const;
 
-  /// The steps, for the code that runs them (in_place_data.h, which is not installed).
+  /// The steps, for the code that runs them (in_place/data.h, which is not installed).
   const InPlaceData& data() const { return *data_; }
 
  private:

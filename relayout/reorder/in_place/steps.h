@@ -29,7 +29,7 @@ struct ByteBox {
 std::optional<ByteBox> byte_box(const TensorDesc& src, const TensorDesc& dst);
 
 std::optional<SwapStep> make_swap(const ByteBox& box, int64_t max_scratch);
-/// The permutation of a box as steps of any kind: see in_place_cycles.cc. Empty where the scratch is too small; then
+/// The permutation of a box as steps of any kind: see cycles.cc. Empty where the scratch is too small; then
 /// `least_scratch` is lowered to the bytes that would do.
 std::vector<InPlaceStep> make_cycles(const ByteBox& box, int64_t max_staged, int64_t max_scratch,
                                      int64_t& least_scratch);
