@@ -30,7 +30,8 @@ from ._gather import gather, ragged_index, scatter, sparse_rows_index
 from ._layout import Layout, is_channels_last, layout, layout_of, overlaps
 from ._model import Model, plan, run
 from ._native import (SYSTEMS, Buffer, Conversion, available_isas, bank_conflicts, clear_plan_cache,
-                      contiguous, copy, default_threads, find_swizzle, interop, isa, plan_cache, set_isa)
+                      contiguous, copy, default_threads, find_swizzle, generated_code_problem, interop, isa,
+                      plan_cache, set_isa)
 from ._placement import Placement, PlacementDifference
 from ._rearrange import rearrange
 from ._record import Record, RecordField, Repacked, dequantize, repack
@@ -49,9 +50,9 @@ __all__ = [
     "Record", "RecordField", "Repacked", "SYSTEMS", "SizeOverflowError", "SourceExplanation", "StoppedError",
     "UnsupportedError", "available_isas", "bank_conflicts", "clear_plan_cache", "contiguous", "convert",
     "convert_file", "convert_into", "copy", "default_threads", "dequantize", "empty", "explain", "find_swizzle",
-    "gather", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open", "overlaps", "permute_gates",
-    "plan", "plan_cache", "plan_conversion", "ragged_index", "rearrange", "reorder_in_place", "repack", "run", "save",
-    "scatter", "set_isa", "show", "sparse_rows_index", "transpose",
+    "gather", "generated_code_problem", "interop", "is_channels_last", "isa", "layout", "layout_of", "load", "open",
+    "overlaps", "permute_gates", "plan", "plan_cache", "plan_conversion", "ragged_index", "rearrange",
+    "reorder_in_place", "repack", "run", "save", "scatter", "set_isa", "show", "sparse_rows_index", "transpose",
 ]
 
 _SUBMODULES = ("checkpoint", "cubed", "dask", "mpi", "opencl", "redistribute", "testing")

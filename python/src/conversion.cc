@@ -121,7 +121,7 @@ Conversion::Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::hand
     how_.padding = fields[6].is_none() ? Padding::keep()
                                        : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));
   }
-  plan_ = plan_with(src_, dst_, how_, divisor);
+  kept_ = std::make_shared<cpu::KeptPlan>(plan_with(src_, dst_, how_, divisor));
   // What a new array holds must be known also where no element and no padding is written.
   const Layout& layout = dst_.desc.layout;
   fills_ = how_.padding.kind == Padding::Kind::value && how_.beta == 0 && bits(dst_.desc.dtype) >= 8 &&
@@ -143,7 +143,7 @@ void Conversion::run(nb::handle x, nb::handle out, int threads, bool fresh, nb::
   if (shared_memory(src, dst))
     throw Error(ErrorCode::overlap, "x and out share memory; reorder_in_place works within one array", "out");
   const std::byte* from = src.data - src_.origin;
-  if (dst.row_major()) return run_plan(plan_, from, dst.data, threads, dst_.desc.span_bytes(), progress);
+  if (dst.row_major()) return run_plan(kept_->use(), from, dst.data, threads, dst_.desc.span_bytes(), progress);
   const Side side = strided_destination(dst_, dst);
   run_plan(plan_over(side), from, dst.data - side.origin, threads, side.desc.logical_bytes(), progress);
 }
@@ -178,14 +178,14 @@ std::string name_of(const Side& side) {
 }  // namespace
 
 std::string Conversion::explain() const {
-  return "convert " + name_of(src_) + " -> " + name_of(dst_) + "\n" + plan_.explain();
+  return "convert " + name_of(src_) + " -> " + name_of(dst_) + "\n" + plan().explain();
 }
 
 std::string Conversion::outline() const {
   const Layout& to = dst_.desc.layout;
   std::string letters;
   for (int d = 0; d < to.ndims(); ++d) letters += static_cast<char>('a' + d);
-  return show::reorder_json(show::reorder_view(plan_), to, letters);
+  return show::reorder_json(show::reorder_view(plan()), to, letters);
 }
 
 std::string Conversion::repr() const {

@@ -3,10 +3,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <string>
 
 #include "python/src/sides.h"
-#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/kept_plan.h"
 
 namespace relayout::python {
 
@@ -29,7 +30,8 @@ class Conversion {
 
   const Side& src() const { return src_; }
   const Side& dst() const { return dst_; }
-  const Plan& plan() const { return plan_; }
+  /// As the next run has it.
+  const Plan& plan() const { return kept_->plan(); }
   /// Whether every byte of the result is written.
   bool fills() const { return fills_; }
   /// Whether the result is added to what the destination holds.
@@ -54,7 +56,7 @@ class Conversion {
   int64_t item_bytes_;
   std::string own_dtype_;
   Attributes how_;
-  Plan plan_;
+  std::shared_ptr<cpu::KeptPlan> kept_;
   bool fills_ = false;
 };
 

@@ -11,7 +11,7 @@
 #include "python/src/errors.h"
 #include "python/src/functions.h"
 #include "python/src/layout.h"
-#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/kept_plan.h"
 
 namespace nb = nanobind;
 
@@ -44,6 +44,10 @@ void bind_machine(nb::module_& module) {
   module.def(
       "set_isa", [](const std::string& name) { cpu::set_isa(name); }, nb::arg("name"),
       "Forces one of available_isas(), or the best with ''. No copy may run meanwhile.");
+  module.def(
+      "generated_code_problem", [] { return std::string(cpu::generated_code_problem()); },
+      "Why no plan has machine code of its own here, such as that this was built without Xbyak; '' where small plans "
+      "that run often have it.");
   module.def("default_threads", &cpu::default_threads,
              "Threads that threads=0 stands for; 1 in a build without oneTBB.");
   module.def("plan_cache", &cache_statistics, "Hits, misses and entries of the cache of plans.");

@@ -238,6 +238,20 @@ def test_other_orders_of_bytes():
         PLAN.run(X, out)
 
 
+def test_a_plan_that_runs_often_has_machine_code():
+    """From the 256th run on, where code can be generated at all; the results are those of NumPy before and after."""
+    x = np.arange(2 * 4 * 22 * 6, dtype=np.uint16).reshape(2, 4, 22, 6)      # n, blocks of channels, pixels, c
+    right = np.pad(x.transpose(0, 1, 3, 2).reshape(2, 24, 22)[:, :23], [(0, 0), (0, 1), (0, 0)])
+    right = right.reshape(2, 3, 8, 22).transpose(0, 1, 3, 2)
+    plan = relayout.plan_conversion(x, "nCw6c", "nCw8c", dims=(2, 23, 22))
+    for run in range(1, 300):
+        assert (plan.run(x) == right).all()
+        code = run >= 256 and relayout.generated_code_problem() == ""
+        assert ("machine code" in plan.explain()) == code, run
+    assert (plan.run(x, np.full(right.shape, 7, np.uint16)) == right).all()
+    assert "machine code" not in pickle.loads(pickle.dumps(plan)).explain()
+
+
 def test_what_an_array_is_said_to_hold():
     """Of bytes that hold another type, as src_dtype= says, and arrays of that type itself."""
     nibbles = np.array([0x21, 0x43], np.uint8)
