@@ -58,6 +58,15 @@ relayout_status relayout_plan_make(const relayout_desc* src, const relayout_desc
   });
 }
 
+relayout_status relayout_plan_make_compiled(const relayout_desc* src, const relayout_desc* dst,
+                                            const relayout_attributes* attributes, relayout_plan** plan) {
+  return c::guarded([&] {
+    const relayout_desc &from = c::checked(src, "src"), &to = c::checked(dst, "dst");
+    relayout_plan*& out = c::result(plan, "plan");
+    out = new relayout_plan(relayout::cpu::compiled_plan(from.desc, to.desc, c::attributes_of(attributes)));
+  });
+}
+
 void relayout_plan_free(relayout_plan* plan) { c::free_handle(plan); }
 
 relayout_status relayout_plan_explain(const relayout_plan* plan, char* text, size_t capacity, size_t* length) {

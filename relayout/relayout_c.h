@@ -292,6 +292,11 @@ typedef struct relayout_plan relayout_plan;
  * Errors: invalid_argument, not_injective, limit. Cost: some microseconds. */
 RELAYOUT_API relayout_status relayout_plan_make(const relayout_desc* src, const relayout_desc* dst,
                                                 const relayout_attributes* attributes, relayout_plan** plan);
+/* The same for a plan that will run some hundred times: where it moves bits of at most 128 KiB, it may have machine
+ * code of its own, if that is expected to be faster and can be had here (docs/kernels.md). Elsewhere it is as
+ * relayout_plan_make. Cost: 0.1 ms in the median, 0.4 ms for one plan in ten. */
+RELAYOUT_API relayout_status relayout_plan_make_compiled(const relayout_desc* src, const relayout_desc* dst,
+                                                         const relayout_attributes* attributes, relayout_plan** plan);
 RELAYOUT_API void relayout_plan_free(relayout_plan* plan);
 /* The plan in words, several lines. */
 RELAYOUT_API relayout_status relayout_plan_explain(const relayout_plan* plan, char* text, size_t capacity,

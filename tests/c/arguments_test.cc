@@ -20,7 +20,7 @@ TEST(CArguments, NullIsAnErrorEverywhere) {
   int yes = 0;
   size_t size = 0;
   const void* data = nullptr;
-  const std::array<relayout_status, 40> all{
+  const std::array<relayout_status, 41> all{
       relayout_dtype_parse(nullptr, nullptr),
       relayout_dtype_parse("f32", nullptr),
       relayout_dtype_bits(RELAYOUT_F32, nullptr),
@@ -56,6 +56,7 @@ TEST(CArguments, NullIsAnErrorEverywhere) {
       relayout_desc_text(good, "tag", nullptr, 0, nullptr),
       relayout_desc_text(good, "tag", nullptr, 9, &size),
       relayout_plan_make(good, nullptr, nullptr, &plan),
+      relayout_plan_make_compiled(nullptr, good, nullptr, &plan),
       relayout_plan_explain(nullptr, nullptr, 0, &size),
       relayout_plan_run(nullptr, nullptr, 0, nullptr, 0, nullptr),
       relayout_file_open(nullptr, &file),

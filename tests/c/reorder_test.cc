@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "relayout/cpu/kept_plan.h"
 #include "tests/c/owned.h"
 
 namespace {
@@ -32,6 +33,29 @@ TEST(CReorder, PlansAndRunsAndComesBack) {
   std::string text(length + 1, ' ');
   ASSERT_EQ(relayout_plan_explain(plan, text.data(), text.size(), nullptr), RELAYOUT_OK);
   EXPECT_NE(text.find("2x17x5x4"), std::string::npos);
+  relayout_plan_free(plan);
+}
+
+TEST(CReorder, ACompiledPlanGivesTheSameBytes) {
+  constexpr int64_t n = 2, c = 23, hw = 22, full = 24;
+  const Desc src("nChw6c", {n, c, 2, 11}, RELAYOUT_U16), dst("nChw8c", {n, c, 2, 11}, RELAYOUT_U16);
+  std::vector<uint16_t> in(static_cast<std::size_t>(n * full * hw)), out(in.size(), 7), expected(in.size(), 0);
+  std::iota(in.begin(), in.end(), uint16_t{1});
+  for (int64_t i = 0; i < n * c * hw; ++i) {
+    const int64_t image = i / (c * hw), channel = i / hw % c, pixel = i % hw;
+    const auto at = [&](int64_t block) {
+      return static_cast<std::size_t>((image * full + channel / block * block) * hw + pixel * block + channel % block);
+    };
+    expected[at(8)] = in[at(6)];
+  }
+  relayout_plan* plan = nullptr;
+  ASSERT_EQ(relayout_plan_make_compiled(src, dst, nullptr, &plan), RELAYOUT_OK) << relayout_error_message();
+  const std::size_t bytes = in.size() * sizeof(uint16_t);
+  ASSERT_EQ(relayout_plan_run(plan, in.data(), bytes, out.data(), bytes, nullptr), RELAYOUT_OK);
+  EXPECT_EQ(out, expected);
+  std::string text(10000, ' ');
+  ASSERT_EQ(relayout_plan_explain(plan, text.data(), text.size(), nullptr), RELAYOUT_OK);
+  EXPECT_EQ(text.find("machine code") != std::string::npos, relayout::cpu::generated_code_problem().empty()) << text;
   relayout_plan_free(plan);
 }
 
