@@ -142,6 +142,8 @@ double box_ns(const Loops& box, const RegisterTiles& method, const Machine& mach
 double box_ns(const Loops& box, const ProgrammedLines& method, const Machine&) {
   return line_program_ns(box, *method.program);
 }
+/// By elements: chunks that are done once more at the end of a loop (Stages::rests) are not counted, as prices come no
+/// nearer to the time that way, and plans get worse (docs/lab/plan-cost.md).
 double box_ns(const Loops& box, const Stages& method, const Machine& machine) {
   double chunk = buffers_ns(method), moved = 0;
   for (const BoxPlan& move : method.moves) {
