@@ -17,9 +17,8 @@ constexpr int64_t kFollowed = 32;
 /// The strips of a block of small elements. Reading the first strip and writing the last one overlap with nothing, so a
 /// block needs many strips.
 constexpr int64_t kStrips = 16;
-/// Strips of small elements that are fetched as one where the source is read by whole lines, and the strips that are
-/// fetched ahead where four bytes become one.
-constexpr int64_t kStripsTogether = 4, kQuarteredStrips = 2;
+/// Strips of small elements that are fetched as one where the source is read by whole lines.
+constexpr int64_t kStripsTogether = 4;
 /// Elements of 4 bytes go by long columns if rows and columns start at lines, columns lie a page or more apart in the
 /// source, and rows have more than a panel and less than a page. A panel then has kRowBytes of a row, a block has
 /// as many rows as it may, and columns, of at least kLongColumns strips, are fetched kRowBytes ahead.
@@ -191,7 +190,6 @@ class StreamedBlocks {
       loops_.ahead = onward + partial;
     } else if (loops_.along_src.dense && strip < loops_.along_src.count * src_) {
       const int64_t strips = !tiles                      ? 1
-                             : src_ == 4 * dst_          ? kQuarteredStrips
                              : machine_.slow_shared_l3() ? 1
                                                          : ceil_div(kOpenLines, loops_.along_dst.block * strip);
       loops_.ahead = strips * strip + partial;
