@@ -4,25 +4,6 @@
 #include <algorithm>
 
 namespace relayout {
-namespace {
-
-KernelShape shape_of(const LongCopy&) { return KernelShape::copy; }
-KernelShape shape_of(const RepeatedRuns&) { return KernelShape::copy; }
-KernelShape shape_of(const CopiedPieces&) { return KernelShape::copy; }
-KernelShape shape_of(const Transposition&) { return KernelShape::transpose; }
-KernelShape shape_of(const Gather&) { return KernelShape::gather; }
-KernelShape shape_of(const RegisterTiles&) { return KernelShape::transpose; }
-KernelShape shape_of(const ProgrammedLines&) { return KernelShape::gather; }
-KernelShape shape_of(const SubByte&) { return KernelShape::gather; }
-KernelShape shape_of(const Fill&) { return KernelShape::fill; }
-KernelShape shape_of(const ConvertedRuns&) { return KernelShape::copy; }
-KernelShape shape_of(const ConvertedTransposition&) { return KernelShape::transpose; }
-KernelShape shape_of(const ConvertedElements& method) { return method.runs ? KernelShape::copy : KernelShape::gather; }
-KernelShape shape_of(const Stages& method) { return method.moving().shape(); }
-KernelShape shape_of(const TileRuns& method) { return method.largest().shape(); }
-
-}  // namespace
-
 std::string_view name(KernelShape shape) {
   switch (shape) {
     case KernelShape::copy: return "copy";
@@ -47,8 +28,36 @@ const BoxPlan& TileRuns::largest() const {
 
 bool TileRuns::by_lines() const { return runs[0].boxes[0].as<ProgrammedLines>() != nullptr; }
 
-KernelShape BoxPlan::shape() const {
-  return std::visit([](const auto& m) { return shape_of(m); }, method);
+Told Stages::told() const {
+  const KernelShape shape = moving().shape();
+  if (!writes)
+    return {shape, "stages",
+            "the source is read in long stretches by way of the cache, and elements change places there"};
+  if (!reads)
+    return {shape, "stages",
+            "the destination is written in long stretches by way of the cache, and elements change places there"};
+  return {shape, "stages",
+          "both sides are reached in long stretches by way of the cache, and elements change places there"};
+}
+
+Told TileRuns::told() const {
+  const KernelShape shape = largest().shape();
+  if (by_lines())
+    return {shape, "line programs",
+            "several boxes write to the same lines of the destination, so that each run of it is put together by "
+            "permutations of bytes, and runs that read the same lines take turns"};
+  return {shape, "tiles",
+          "several boxes write to the same lines of the destination, so that each line is written once, tile by tile"};
+}
+
+Told BoxPlan::told() const {
+  const auto of = []<typename M>(const M& m) -> Told {
+    if constexpr (requires { M::kTold; })
+      return M::kTold;
+    else
+      return m.told();
+  };
+  return std::visit(of, method);
 }
 
 bool BoxPlan::leaves_scraps() const {

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -86,6 +85,7 @@ struct Stages {
   bool operator==(const Stages&) const = default;
   /// The largest of the boxes that are moved.
   const BoxPlan& moving() const;
+  Told told() const;
 };
 
 /// One of the runs of a tile, and the boxes that fill it, at offsets from its start.
@@ -115,19 +115,11 @@ struct TileRuns {
   const BoxPlan& largest() const;
   /// Whether each run is one box, a line program.
   bool by_lines() const;
+  Told told() const;
 };
 
 using Method = std::variant<LongCopy, RepeatedRuns, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines,
                             SubByte, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
-
-/// What a method does in one word, as it is told to users.
-enum class KernelShape : uint8_t {
-  copy,       // runs that are contiguous on both sides
-  transpose,  // pieces that follow each other in the source along one direction, in the destination along another
-  gather,     // anything else, element by element
-  fill,       // padding
-};
-std::string_view name(KernelShape shape);
 
 /// A box that is ready to run. With Stages and TileRuns, the loops are around these instead of a region; the pieces and
 /// the sides of a block are then those of the largest box inside.
@@ -150,8 +142,9 @@ struct BoxPlan : Loops {
   M* as() {
     return std::get_if<M>(&method);
   }
-  /// Of several boxes, that of the largest.
-  KernelShape shape() const;
+  /// Of several boxes, the shape is that of the largest.
+  Told told() const;
+  KernelShape shape() const { return told().shape; }
   /// Whether a box that is written past the cache leaves parts of lines where the destination does not start at a line:
   /// it has short runs then that do not either. What is left of such a line is written much later, and a part of a line
   /// that is written past the cache waits for memory, over 100 ns. Through the cache, lines are read first but do not

@@ -1,4 +1,4 @@
-// What a box plan is called, and why it is done this way: one function a method, as its header says it.
+// A box plan as values and words; what its method is called, and why it is taken, is in the method's header.
 #include "relayout/reorder/outline/outline_words.h"
 
 #include <algorithm>
@@ -9,85 +9,6 @@
 
 namespace relayout {
 namespace {
-
-struct Words {
-  std::string method, why;
-};
-
-/// Writes the words of a box.
-class Explainer {
- public:
-  Explainer(const PlanData& plan, const BoxPlan& box) : plan_(plan), box_(box) {}
-
-  Words operator()(const LongCopy&) const {
-    return {"copy runs", "runs of " + bytes(box_.bytes_along_dst()) +
-                             " follow each other on both sides, so that each is "
-                             "copied by itself"};
-  }
-  Words operator()(const RepeatedRuns&) const {
-    return {"repeat",
-            "the source does not step along the innermost axis of the destination, so that one piece fills a "
-            "run"};
-  }
-  Words operator()(const CopiedPieces&) const {
-    return {"copy pieces", bytes(box_.piece[kDst]) +
-                               " follow each other on both sides, too few to be copied by "
-                               "themselves"};
-  }
-  Words operator()(const Transposition&) const { return {"transpose", kTransposes}; }
-  Words operator()(const Gather&) const {
-    return {"gather", "elements follow each other on at most one side, so that they are moved one by one"};
-  }
-  Words operator()(const RegisterTiles&) const {
-    return {"transpose by tiles of registers",
-            "runs are short on both sides, so that squares of 16 by 16 bytes are transposed in registers"};
-  }
-  Words operator()(const ProgrammedLines&) const {
-    return {"line program",
-            "the lines of the destination hold bytes of a few lines of the source, so that each is put "
-            "together by permutations of bytes"};
-  }
-  Words operator()(const SubByte&) const {
-    return {"unpack and pack", "elements of " + std::to_string(bits(plan_.dst().dtype)) +
-                                   " bits do not start at whole bytes, so that they are unpacked, moved and packed"};
-  }
-  Words operator()(const Fill&) const { return {"fill", "padding of the destination is set to a value"}; }
-  Words operator()(const ConvertedRuns&) const {
-    return {"convert runs", "runs follow each other on both sides, so that values are converted from run to run"};
-  }
-  Words operator()(const ConvertedTransposition&) const { return {"convert and transpose", kTransposes}; }
-  Words operator()(const ConvertedElements& method) const {
-    if (method.runs)
-      return {"convert pieces", "only a few values follow each other on both sides, so that they go by a buffer"};
-    return {"convert one by one", "values follow each other on at most one side, so that they go by a buffer"};
-  }
-  Words operator()(const Stages& method) const {
-    const std::string sides = method.reads && method.writes ? "both sides are"
-                              : method.reads                ? "the source is read"
-                                                            : "the destination is written";
-    return {"stages", sides + (method.reads && method.writes ? " reached" : "") +
-                          " in long stretches by way of the cache, and elements change places there"};
-  }
-  Words operator()(const TileRuns& tiles) const {
-    if (tiles.by_lines()) {
-      return {"line programs",
-              "several boxes write to the same lines of the destination, so that each run of it is put together by "
-              "permutations of bytes, and runs that read the same lines take turns"};
-    }
-    return {"tiles",
-            "several boxes write to the same lines of the destination, so that each line is written once, tile "
-            "by tile"};
-  }
-
- private:
-  static constexpr const char* kTransposes =
-      "rows follow each other in the source and columns in the destination, so that squares are transposed";
-
-  static std::string bytes(int64_t count) { return plural(count, "byte"); }
-
-  const PlanData& plan_;
-  const BoxPlan& box_;
-};
 
 std::string stages_text(const std::vector<OutlineBuffer>& buffers) {
   std::string out;
@@ -144,9 +65,9 @@ std::string plural(int64_t count, const std::string& one, const std::string& man
 
 BoxOutline outline_of(const PlanData& plan, const BoxPlan& box) {
   BoxOutline out;
-  Words words = std::visit(Explainer(plan, box), box.method);
-  out.method = std::move(words.method);
-  out.why = std::move(words.why);
+  const Told told = box.told();
+  out.method = told.method;
+  out.why = told.why;
   out.elements = box.elements;
   const auto* fill = box.as<Fill>();
   out.past_cache = box.past_cache || (fill && fill->past_cache) || box.as<TileRuns>() != nullptr;

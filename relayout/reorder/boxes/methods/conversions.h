@@ -6,6 +6,7 @@
 
 #include "relayout/core/dtype.h"
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
@@ -27,6 +28,8 @@ double value_ns(const ConvertedTypes& types, const Machine& machine);
 
 /// Long runs, converted by themselves.
 struct ConvertedRuns {
+  static constexpr Told kTold{KernelShape::copy, "convert runs",
+                              "runs follow each other on both sides, so that values are converted from run to run"};
   double each = 0;  // nanoseconds to convert a value; so in the methods below
   /// Where this is not 0, attribute values repeat every so many elements of a run, as those of channels do that lie
   /// innermost. The index of the first one's is that of the run, and blocks have whole periods.
@@ -37,6 +40,9 @@ struct ConvertedRuns {
 
 /// Rows that are contiguous in the source and columns that are contiguous in the destination.
 struct ConvertedTransposition {
+  static constexpr Told kTold{
+      KernelShape::transpose, "convert and transpose",
+      "rows follow each other in the source and columns in the destination, so that squares are transposed"};
   /// As Transposition::pack and Transposition::joins.
   bool pack = false, joins = false;
   /// Whether columns are converted before they are transposed, as narrow elements are transposed faster.
@@ -48,6 +54,14 @@ struct ConvertedTransposition {
 
 /// Anything else: the block is read into a buffer, converted run by run, and written.
 struct ConvertedElements {
+  Told told() const {
+    if (runs)
+      return {KernelShape::copy, "convert pieces",
+              "only a few values follow each other on both sides, so that they go by a buffer"};
+    return {KernelShape::gather, "convert one by one",
+            "values follow each other on at most one side, so that they go by a buffer"};
+  }
+
   /// Whether pieces are runs of several values, and not single elements.
   bool runs = false;
   double each = 0;

@@ -5,10 +5,13 @@
 #pragma once
 
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
 struct CopiedPieces {
+  static constexpr Told kTold{KernelShape::copy, "copy pieces",
+                              "a few bytes follow each other on both sides, too few to be copied by themselves"};
   bool operator==(const CopiedPieces&) const = default;
 };
 

@@ -3,10 +3,12 @@
 
 #include "relayout/core/dtype.h"
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
 struct Fill {
+  static constexpr Told kTold{KernelShape::fill, "fill", "padding of the destination is set to a value"};
   /// Bit i says whether byte i of the 64 bytes from each column's start on is written. A column that would start after
   /// last_col starts at last_col instead, and overlaps the column before it. Where elements are less than a byte, each
   /// is a column.

@@ -4,10 +4,13 @@
 #pragma once
 
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
 struct Gather {
+  static constexpr Told kTold{KernelShape::gather, "gather",
+                              "elements follow each other on at most one side, so that they are moved one by one"};
   bool operator==(const Gather&) const = default;
 };
 

@@ -27,6 +27,7 @@
 #include "relayout/reorder/boxes/loops.h"
 #include "relayout/reorder/boxes/methods/program_unit.h"
 #include "relayout/reorder/boxes/methods/together.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
@@ -78,6 +79,9 @@ struct LineProgram {
 /// The rows of a box are the axis that is cut into units, its columns an axis along which the kernel goes on from unit
 /// to unit.
 struct ProgrammedLines {
+  static constexpr Told kTold{KernelShape::gather, "line program",
+                              "the lines of the destination hold bytes of a few lines of the source, so that each is "
+                              "put together by permutations of bytes"};
   std::shared_ptr<const LineProgram> program;
   int64_t written = 0;  // bytes of the destination: elements, and padding or gaps
 

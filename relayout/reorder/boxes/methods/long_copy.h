@@ -6,11 +6,14 @@
 #include <optional>
 
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
 /// The columns of a region are one run each; a piece is a byte.
 struct LongCopy {
+  static constexpr Told kTold{KernelShape::copy, "copy runs",
+                              "long runs follow each other on both sides, so that each is copied by itself"};
   bool operator==(const LongCopy&) const = default;
 };
 

@@ -10,6 +10,7 @@
 
 #include "relayout/reorder/boxes/loops.h"
 #include "relayout/reorder/boxes/methods/shared_groups.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
@@ -18,6 +19,9 @@ namespace relayout {
 /// read, is byte src_pattern[i] of the source; byte i, once written, is what was byte dst_pattern[i]. Strides are those
 /// of the permuted sides.
 struct RegisterTiles {
+  static constexpr Told kTold{
+      KernelShape::transpose, "transpose by tiles of registers",
+      "runs are short on both sides, so that squares of 16 by 16 bytes are transposed in registers"};
   int64_t row_run = 1, col_run = 1;
   std::array<uint8_t, kRegister> src_pattern{}, dst_pattern{};
   /// How many bytes ahead of where they are written the destination's lines are fetched.

@@ -9,11 +9,15 @@
 #include <optional>
 
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
 /// The columns of a region are the repetitions of one piece, and rows are runs.
 struct RepeatedRuns {
+  static constexpr Told kTold{
+      KernelShape::copy, "repeat",
+      "the source does not step along the innermost axis of the destination, so that one piece fills a run"};
   bool operator==(const RepeatedRuns&) const = default;
 };
 

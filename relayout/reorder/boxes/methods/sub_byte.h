@@ -5,10 +5,13 @@
 #include <optional>
 
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
 struct SubByte {
+  static constexpr Told kTold{KernelShape::gather, "unpack and pack",
+                              "elements do not start at whole bytes, so that they are unpacked, moved and packed"};
   bool operator==(const SubByte&) const = default;
 };
 

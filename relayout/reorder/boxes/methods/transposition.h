@@ -5,10 +5,14 @@
 #pragma once
 
 #include "relayout/reorder/boxes/loops.h"
+#include "relayout/reorder/boxes/methods/told.h"
 
 namespace relayout {
 
 struct Transposition {
+  static constexpr Told kTold{
+      KernelShape::transpose, "transpose",
+      "rows follow each other in the source and columns in the destination, so that squares are transposed"};
   /// Whether the source of a block is copied to dense memory in the cache before it is transposed.
   bool pack = false;
   /// Whether rows that are as long as whole lines, but may not start at lines, are *joined* past the cache: they follow
