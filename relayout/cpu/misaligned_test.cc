@@ -121,7 +121,7 @@ TEST(Misaligned, ArithmeticToo) {
   }
 }
 
-// Tails may read past the ends of the source's dims, but not past the end of its memory.
+// Tails read nothing past the end of the source's memory.
 TEST(Misaligned, TailsReadNothingPastTheSource) {
   constexpr std::pair<const char*, const char*> kTails[] = {
       {"acdb", "aBCd8b8c"}, {"aBdC48b2c", "aBCd16b16c"}, {"abcd", "aBcd16b"}, {"cdba", "ABcd4a16b"},

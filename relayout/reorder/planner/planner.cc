@@ -106,7 +106,7 @@ Answer Planner::cheapest() const {
   }
   if (request_.indexed()) {
     Tables tables;
-    const std::vector<Box> boxes = request_.boxes({}, {}, tables);
+    const std::vector<Box> boxes = request_.boxes(request_.dims, tables);
     if (!asked_for_) least.take(indexed_boxes(boxes, tables, false));
     if (past_cache_ && least_ns(request_, true) < least.ns()) least.take(indexed_boxes(boxes, tables, true));
     return least.result();
@@ -141,8 +141,7 @@ void Planner::add_past_cache(Least& least) const {
     if (tiled) return;
   }
   Answer answer = empty(true);
-  const Dims dims = moved_dims(request_, false);
-  add_boxes(answer, Dims(dims.size(), 0), dims);
+  add_boxes(answer);
   add_fills(answer, 0);
   least.take(std::move(answer));
 }
@@ -169,19 +168,16 @@ std::optional<Answer> Planner::tiles(bool by_lines, double most_ns) const {
 
 Answer Planner::each_box() const {
   Answer answer;
-  const Dims moved = moved_dims(request_, false);
-  const auto [end, rest] = past_source(request_, moved);
-  add_boxes(answer, Dims(moved.size(), 0), end);
-  if (!(rest == moved)) add_boxes(answer, rest, moved);
+  add_boxes(answer);
   add_fills(answer, 0);
   return answer;
 }
 
-void Planner::add_boxes(Answer& answer, const Dims& begin, const Dims& end) const {
+void Planner::add_boxes(Answer& answer) const {
   const BoxPlanner planner = box_planner(answer, rules_);
   const int64_t element = bits(types_.src) / 8;
   const bool moves_bytes = !request_.converts && bits(types_.src) >= 8;
-  auto boxes = request_.boxes(begin, end, answer.tables);
+  auto boxes = request_.boxes(moved_dims(request_), answer.tables);
   answer.boxes.reserve(answer.boxes.size() + boxes.size());
   for (Box& box : boxes) {
     if (moves_bytes && !answer.streams) {
@@ -219,9 +215,8 @@ std::optional<Answer> Planner::lines_past_cache(double most_ns) const {
   const BoxPlanner planner = box_planner(answer, rules_);
   const int64_t element = bits(types_.src) / 8;
   const LineRules rules{request_.machine, left_for_kernels(request_, true, most_ns), true};
-  const Dims moved = moved_dims(request_, false);
   std::size_t programs = 0;
-  for (Box& box : request_.boxes(Dims(moved.size(), 0), moved, answer.tables)) {
+  for (Box& box : request_.boxes(moved_dims(request_), answer.tables)) {
     if (auto lines = plan_line_program(box, element, rules)) {
       ++programs;
       answer.boxes.emplace_back(*std::move(lines));
@@ -244,7 +239,7 @@ std::optional<Answer> Planner::program(double most_ns, bool past_cache) const {
   if (!permutes_bytes()) return std::nullopt;
   Answer answer = empty(past_cache);
   const TensorDesc &src = request_.src, &dst = request_.dst;
-  const auto boxes = request_.boxes(Dims(src.layout.ndims(), 0), src.layout.dims(), answer.tables);
+  const auto boxes = request_.boxes(src.layout.dims(), answer.tables);
   const bool fills = request_.fills_padding() && without_gaps(dst.layout) && request_.fill_bits == 0;
   const int64_t element = bits(src.dtype) / 8, padded = dst.layout.padded_elements();
   const Gaps gaps{{src.span_bytes(), dst.span_bytes()}, fills, 0, padded};
@@ -265,7 +260,7 @@ std::optional<Answer> Planner::stages(bool past_cache, double most_ns) const {
   }
   Answer answer = empty(past_cache);
   const BoxPlanner planner = box_planner(answer, inner_rules_);
-  const auto boxes = request_.boxes(Dims(request_.src.layout.ndims(), 0), request_.src.layout.dims(), answer.tables);
+  const auto boxes = request_.boxes(request_.src.layout.dims(), answer.tables);
   // Sub-byte elements that can be joined to bytes are moved as bytes.
   const auto joins = [&](Box box) {
     return join_to_bytes(box, bits(types_.src), request_.indexed() ? &answer.tables : nullptr);

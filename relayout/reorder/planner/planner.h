@@ -51,8 +51,8 @@ class Planner {
   /// Whether bytes can be permuted: none are converted, and the machine has an instruction.
   bool permutes_bytes() const;
   BoxPlanner box_planner(const Answer& answer, const BlockRules& rules) const;
-  /// Plans the boxes of these indices one by one, each by the method that is expected to be the fastest.
-  void add_boxes(Answer& answer, const Dims& begin, const Dims& end) const;
+  /// Plans the boxes one by one, each by the method that is expected to be the fastest.
+  void add_boxes(Answer& answer) const;
   /// Plans the padding, without that of the dims `filled` (by bit).
   void add_fills(Answer& answer, uint32_t filled) const;
   /// The last choices, for an answer that is taken: what is fetched ahead where both sides are large and the

@@ -67,9 +67,9 @@ Request::Request(const TensorDesc& from, const TensorDesc& to, const Attributes&
 
 bool Request::empty() const { return indexed() ? checked_product(dims) == 0 : dst.layout.empty(); }
 
-std::vector<Box> Request::boxes(const Dims& begin, const Dims& end, Tables& of_boxes) const {
+std::vector<Box> Request::boxes(const Dims& extents, Tables& of_boxes) const {
   auto out = indexed() ? refine_indexed(src.layout, dst.layout, steps, dims, index_dims, of_boxes)
-                       : refine(src.layout, dst.layout, steps, begin, end, of_boxes);
+                       : refine(src.layout, dst.layout, steps, Dims(extents.size(), 0), extents, of_boxes);
   for (Box& box : out) {
     scale(box, units(src.dtype), units(dst.dtype));
     simplify(box);

@@ -53,21 +53,15 @@ struct Request {
   /// Whether most bytes of both sides are beyond the caches that a core has.
   bool far() const { return bytes > machine.far(); }
 
-  /// The boxes of all indices from `begin` to `end`, simplified, with offsets in units, and their tables. Through index
+  /// The boxes of all indices below these extents, simplified, with offsets in units, and their tables. Through index
   /// tables: of all indices.
-  std::vector<Box> boxes(const Dims& begin, const Dims& end, Tables& of_boxes) const;
+  std::vector<Box> boxes(const Dims& extents, Tables& of_boxes) const;
   /// Those of the padding that is to be filled, without that of the dims `filled` (by bit).
   std::vector<Box> padding(uint32_t filled, Tables& of_boxes) const;
 };
 
 /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer
-/// boxes. The destination's padding is filled afterwards. With `past_source`, the source need have no padding: it is
-/// read as if it went on after the end of the dim.
-Dims moved_dims(const Request& request, bool past_source);
-/// In a source without gaps, other elements lie past the end of a dim. To save boxes for the dim's tail, these elements
-/// are moved into the destination's padding, which is filled afterwards. That must not read past the end of the
-/// source's memory. So the indices up to the first result are moved, and after them, if the second result is not
-/// `moved`, the indices from the second result up to `moved`.
-std::pair<Dims, Dims> past_source(const Request& request, const Dims& moved);
+/// boxes. The destination's padding is filled afterwards.
+Dims moved_dims(const Request& request);
 
 }  // namespace relayout
