@@ -8,12 +8,13 @@
 #include <nanobind/stl/optional.h>
 
 #include <array>
+#include <memory>
 #include <string_view>
 
 #include "python/src/arrays.h"
 #include "python/src/tracing.h"
 #include "python/src/watch.h"
-#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/kept_plan.h"
 
 namespace nb = nanobind;
 
@@ -85,7 +86,7 @@ struct Copy {
   int64_t item_bytes = -1;
   std::optional<ElementTypes> types;
   std::string_view isa;
-  Plan plan;
+  std::shared_ptr<cpu::KeptPlan> kept;
   int64_t src_before = 0, dst_before = 0;
 };
 
@@ -103,7 +104,7 @@ Copy copy_of(const Array& src, const Array& dst, const std::optional<ElementType
           src.item_bytes,
           types,
           cpu::isa(),
-          cpu::cached_plan(sides.src_desc, sides.dst_desc),
+          std::make_shared<cpu::KeptPlan>(cpu::cached_plan(sides.src_desc, sides.dst_desc)),
           src.data - sides.src,
           dst.data - sides.dst};
 }
@@ -136,7 +137,7 @@ void move(const Array& src, const Array& dst, int threads, const Progress& progr
   // The strides of a Buffer do not say where elements in blocks lie.
   const bool strided = src.desc == nullptr && dst.desc == nullptr;
   const Copy copy = strided ? remembered_copy(src, dst, types) : copy_of(src, dst, types);
-  run_plan(copy.plan, src.data - copy.src_before, dst.data - copy.dst_before, threads, bytes, progress);
+  run_plan(copy.kept->use(), src.data - copy.src_before, dst.data - copy.dst_before, threads, bytes, progress);
 }
 
 /// Whether the bytes of two arrays meet.

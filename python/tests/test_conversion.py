@@ -252,6 +252,13 @@ def test_a_plan_that_runs_often_has_machine_code():
     assert "machine code" not in pickle.loads(pickle.dumps(plan)).explain()
 
 
+def test_copies_that_run_often():
+    """The plan that a thread keeps of a copy may get machine code as well."""
+    x = np.arange(12 * 83 * 24).astype(np.uint8).reshape(12, 83, 2, 6, 2).transpose(2, 4, 0, 1, 3)
+    for _ in range(300):
+        assert (relayout.contiguous(x) == x).all()
+
+
 def test_what_an_array_is_said_to_hold():
     """Of bytes that hold another type, as src_dtype= says, and arrays of that type itself."""
     nibbles = np.array([0x21, 0x43], np.uint8)
