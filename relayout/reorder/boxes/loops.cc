@@ -42,24 +42,6 @@ void choose_square_blocks(Loops& loops) {
   if (loops.along_dst.count < loops.along_dst.block) loops.along_src.block = side(loops.along_dst.count);
 }
 
-bool choose_blocks_along_dst(Loops& loops) {
-  const auto near = [&](const Axis& col) {
-    return col.table < 0 && std::abs(col.stride[kSrc]) < kCacheLine &&
-           (loops.along_dst.dense || std::abs(col.stride[kDst]) < kCacheLine);
-  };
-  const Axis& last = loops.along_dst.axes.back();
-  if (loops.along_src.dense || !std::ranges::all_of(loops.along_dst.axes, near) ||
-      (loops.along_src.count > 1 && std::abs(last.stride[kSrc]) > std::abs(loops.along_src.axes[0].stride[kSrc])))
-    return false;
-  // Whole steps of the last axis of the columns.
-  const int64_t inner = loops.along_dst.count / last.extent;
-  loops.along_dst.block =
-      std::min({loops.along_dst.count, std::max<int64_t>(1, kMaxBlockSide / inner) * inner, kMaxBlockSide});
-  loops.along_src.block =
-      std::clamp<int64_t>(kHalfL1 / (loops.larger_piece() * loops.along_dst.block), 1, kMaxBlockSide);
-  return true;
-}
-
 void choose_sub_byte_blocks(Loops& loops) {
   loops.along_src.block = sub_byte_side(loops.along_src.count, std::min(loops.along_dst.count, kSubByteSide));
   loops.along_dst.block = sub_byte_side(loops.along_dst.count, loops.along_src.block);

@@ -116,9 +116,6 @@ constexpr bool interleaved(int64_t few, int64_t many, int64_t bytes) {
 /// Chooses blocks that are about square and stay in the first-level cache, so that lines stay there until they are
 /// complete.
 void choose_square_blocks(Loops& loops);
-/// For small pieces that are moved one by one, where those of a row lie within lines of each other on both sides:
-/// blocks go along the destination. Elsewhere does nothing and returns false.
-bool choose_blocks_along_dst(Loops& loops);
 /// The most elements of a block that goes by way of a buffer between source and destination, in the cache.
 inline constexpr int64_t kMaxBuffered = 4096;
 /// Chooses the blocks of sub-byte elements, with kSubByteSide rows and columns if the region has so many.

@@ -120,11 +120,10 @@ Planned<ConvertedElements> plan_converted_pieces(Box box, const ConvertedTypes& 
   }
   if (listed) {
     choose_listed_blocks(loops);
-  } else if (loops.piece[kDst] >= kRegister || !choose_blocks_along_dst(loops)) {
-    if (streams && loops.along_dst.dense)
-      choose_streamed_blocks(loops, {StreamedBox::Kind::copies, true}, rules.machine);
-    else
-      choose_square_blocks(loops);
+  } else if (streams && loops.along_dst.dense) {
+    choose_streamed_blocks(loops, {StreamedBox::Kind::copies, true}, rules.machine);
+  } else {
+    choose_square_blocks(loops);
   }
   if (streams) {
     apply_blocks(rules.tuning, loops);

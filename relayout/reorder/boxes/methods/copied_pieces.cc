@@ -61,15 +61,6 @@ void choose_copied_blocks(Loops& loops) {
 }  // namespace
 
 void adapt_copied_region(Loops& region, Axes& axes, bool streams) {
-  // Small pieces that are near each other on both sides become the columns, even where they leave gaps in the
-  // destination.
-  if (region.piece[kDst] < kRegister && region.along_src.dense && !region.along_dst.dense &&
-      region.along_src.axes.size() == 1 &&
-      region.along_src.axes[0].stride[kDst] < region.along_dst.axes[0].stride[kDst]) {
-    std::swap(region.along_src.axes, region.along_dst.axes);
-    std::swap(region.along_src.count, region.along_dst.count);
-    region.along_src.dense = false;
-  }
   if (streams) return;
   add_far_steps(region, axes);
   grow_region(region, axes);
@@ -78,15 +69,12 @@ void adapt_copied_region(Loops& region, Axes& axes, bool streams) {
 Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, const BlockRules& rules) {
   adapt_copied_region(region, rest.axes, streams);
   const int64_t piece = region.piece[kDst];
-  const bool small = piece < kRegister;
-  if (!small || !choose_blocks_along_dst(region)) {
-    if (!streams || (!region.along_dst.dense && piece < kScatteredPiece))
-      choose_square_blocks(region);
-    else if (small)
-      choose_streamed_blocks(region, {StreamedBox::Kind::copies}, rules.machine);
-    else
-      choose_copied_blocks(region);
-  }
+  if (!streams || (!region.along_dst.dense && piece < kScatteredPiece))
+    choose_square_blocks(region);
+  else if (piece < kRegister)
+    choose_streamed_blocks(region, {StreamedBox::Kind::copies}, rules.machine);
+  else
+    choose_copied_blocks(region);
   if (streams) {
     apply_blocks(rules.tuning, region);
     apply_ahead(rules.tuning, region);

@@ -26,12 +26,10 @@ Planned<Gather> plan_gather(const Box& box, Loops region, Box rest, bool streams
 }
 
 void choose_gather_blocks(Loops& loops, bool streams, bool converts, const BlockRules& rules) {
-  if (!choose_blocks_along_dst(loops)) {
-    if (streams && loops.along_dst.dense)
-      choose_streamed_blocks(loops, {StreamedBox::Kind::gathers, converts}, rules.machine);
-    else
-      choose_square_blocks(loops);
-  }
+  if (streams && loops.along_dst.dense)
+    choose_streamed_blocks(loops, {StreamedBox::Kind::gathers, converts}, rules.machine);
+  else
+    choose_square_blocks(loops);
   if (!streams) return;
   apply_blocks(rules.tuning, loops);
   apply_ahead(rules.tuning, loops);

@@ -9,11 +9,9 @@
 namespace relayout {
 namespace {
 
-/// Whether the rows and columns chosen for a transposition make a block that is worth a loop around it, and whether
-/// they are long enough for the kernels.
+/// Whether the rows and columns chosen for a transposition are long enough for the kernels.
 bool fills_tiles(const Loops& region) {
   const int64_t piece = region.piece[kSrc], rows = region.along_src.count, cols = region.along_dst.count;
-  if (rows * cols * piece < kRowBytes && region.elements > rows * cols) return false;
   return (rows * piece >= kRegister && cols > 1) || (cols * piece >= kRegister && rows > 1);
 }
 

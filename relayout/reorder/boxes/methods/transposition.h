@@ -30,7 +30,7 @@ struct Transposition {
 };
 
 /// Plans a region of elements of 1 to 8 bytes whose rows and columns are chosen and dense; `rest` has the axes that are
-/// left. Nothing where the region is no block that is worth a loop around it, or too short for the kernels.
+/// left. Nothing where the region is too short for the kernels.
 std::optional<Planned<Transposition>> plan_transposition(const Loops& region, const Box& rest, bool streams,
                                                          const BlockRules& rules);
 
