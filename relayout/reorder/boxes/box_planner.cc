@@ -1,5 +1,5 @@
 // The order in which methods that convert are asked: packed elements by stages; runs whose attribute values repeat;
-// runs; a region, or stages where it has few values along a side.
+// runs, or stages where they are short; a region, or stages where it has few values along a side.
 #include "relayout/reorder/boxes/box_planner.h"
 
 #include "relayout/reorder/boxes/methods/stages.h"
@@ -10,8 +10,10 @@ namespace {
 
 BoxPlan plan_cast(Box box, const ConvertedTypes& types, bool streams, const Tables& tables,
                   const std::array<int64_t, 2>& end, const BlockRules& rules) {
-  /// A box of fewer values is not worth planning stages for.
-  constexpr int64_t kFewElements = 512;
+  /// Runs of fewer than kShortRun values do not fill a register, so stages are better; a box of fewer than
+  /// kFewElements values is not worth planning them for.
+  constexpr int64_t kShortRun = 8, kFewElements = 512;
+  const bool worth_stages = count_elements(box) >= kFewElements;
   const auto by_stages = [&] {
     return plan_stages(std::span(&box, 1), types, true, streams, {end, false}, tables, rules);
   };
@@ -21,11 +23,14 @@ BoxPlan plan_cast(Box box, const ConvertedTypes& types, bool streams, const Tabl
   if (types.whole_bytes()) turn_along_src(box, units(types.src), units(types.dst));
   if (auto runs = plan_periodic_runs(box, types, streams)) return *std::move(runs);
   if (const auto run = find_run(box.axes, units(types.src), units(types.dst)); run != box.axes.end()) {
+    if (worth_stages && box.axes.size() > 1 && run->extent < kShortRun) {
+      if (auto plan = by_stages()) return *std::move(plan);
+    }
     if (auto runs = plan_converted_runs(box, types, streams)) return *std::move(runs);
     return plan_converted_pieces(std::move(box), types, streams, rules);
   }
   ConvertedRegion region = choose_converted_region(box, types);
-  if (count_elements(box) >= kFewElements && converts_few(region, types)) {
+  if (worth_stages && converts_few(region, types)) {
     if (auto plan = by_stages()) return *std::move(plan);
   }
   if (region.transposes) return plan_converted_transposition(std::move(region), types, streams, rules);
