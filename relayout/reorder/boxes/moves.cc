@@ -53,6 +53,21 @@ BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTi
   return plan_copied_pieces(std::move(region), std::move(rest), streams, rules);
 }
 
+/// Bytes of a region from which on a transposition is worth its start without tiles of registers, whose blocks hold
+/// several regions.
+constexpr int64_t kWorthTransposition = 4 << 10;
+
+/// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then a plain copy
+/// or transposition is best.
+bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
+  if (const auto run = find_run(axes, element, element); run != axes.end())
+    return run->extent * element > kRegister && run->extent * element % kRegister == 0;
+  const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
+  return row != axes.end() && col != axes.end() && row->extent * element >= kRegister &&
+         col->extent * element >= (streams ? kCacheLine : kRegister) &&
+         row->extent * col->extent * element >= kWorthTransposition;
+}
+
 /// Whether one side interleaves a few long runs of the other side, for which there are kernels of their own.
 bool interleaves_few(Box& box, int64_t element) {
   for (const Operand side : {kSrc, kDst}) {
@@ -71,7 +86,8 @@ bool interleaves_few(Box& box, int64_t element) {
 BoxPlan plan_bytes(Box box, int64_t element, bool streams, bool tiled, const BlockRules& rules) {
   if (auto repeated = plan_repeated_pieces(box, element, streams)) return *std::move(repeated);
   turn_along_src(box, element, element);
-  if (interleaves_few(box, element)) return plan_elements(std::move(box), element, {}, streams, rules);
+  if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
+    return plan_elements(std::move(box), element, {}, streams, rules);
   auto tiles = tiled && element < kRegister ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && (streams ? wants_tiles(*tiles) : !copies_pieces(*tiles))) return *std::move(tiles);
   return plan_elements(std::move(box), element, std::move(tiles), streams, rules);
