@@ -19,7 +19,7 @@ const Plan& KeptPlan::use() noexcept {
         with_code_ = PlanData::handle(plan_.data().with(std::move(code)));
         has_code_.store(true, std::memory_order_release);
       }
-    } catch (const std::bad_alloc&) {
+    } catch (...) {
       // The plan does as well without.
     }
   }

@@ -34,7 +34,8 @@ namespace relayout::cpu {
 class PlanCache {
  public:
   /// A plan is kept only if its boxes, tables and attribute values have at most this many bytes. Larger ones are made
-  /// anew each time. So a cache of the default capacity takes at most 64 MiB.
+  /// anew each time. So a cache of the default capacity takes at most 64 MiB, or twice that and their code where all
+  /// plans have machine code.
   static constexpr int64_t kMaxPlanBytes = 256 << 10;
 
   /// `hash_mask` is for tests: with 0 all hashes are equal, so that entries are told apart by comparing alone.

@@ -27,8 +27,9 @@ Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
 
 /// make_plan() with the default Tuning, for a plan that will run some hundred times: on a processor with AVX-512 VBMI,
 /// and in a build with Xbyak, one that moves bits of at most 128 KiB also has machine code of its own where that is
-/// expected to be faster. Elsewhere it is as make_plan(). Errors: those of Plan::make. To generate code takes 0.1 ms in
-/// the median, 0.4 ms for one plan in ten, and a page of memory or a few.
+/// expected to be faster. Elsewhere it is as make_plan(); generated_code_problem() (kept_plan.h) says why. Errors:
+/// those of Plan::make. To generate code takes 0.1 ms in the median, 0.4 ms for one plan in ten, and a page of memory
+/// or a few.
 Plan compiled_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {});
 
 /// Runs a plan. `src` and `dst` point at element 0 of their buffers (offset0 is in the plan), hold span_bytes() each,

@@ -93,26 +93,32 @@ class StretchRunner {
     }
     const int64_t step = stretches_.run_attribute;
     const bool follow = convert_.direct && convert_.lists(step, 0);
-    // Short stretches that follow each other are one run, in which the attribute values repeat.
-    if (!varies_ && step != 0 && one_stretch(from_at, stretches_.count, stretches_.run * convert_.src_bytes) &&
-        one_stretch(to_at, stretches_.count, stretches_.run * convert_.dst_bytes)) {
-      return convert_.repeat(stream, from + from_at[0], to + to_at[0], to + to_at[0], attribute, step,
-                             stretches_.count * stretches_.run, stretches_.run);
-    }
-    if (follow && !varies_)
-      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run,
-                           convert_.attributes(attribute, step, 0).get(), 0);
-    if (grouped_ && convert_.direct)
-      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run,
-                           convert_.attributes(attribute, 0, 1).get(), 0);
-    for (int64_t i = 0; i < stretches_.count; ++i) {
+    for (int64_t i = 0, count = 0; i < stretches_.count; i += count) {
+      // As many as have the same attribute values, or one each in their order, are done by one call.
+      const auto all = [&](int64_t apart) {
+        int64_t n = 1;
+        while (i + n < stretches_.count && attributes_[i + n] == attributes_[i] + n * apart) ++n;
+        return n;
+      };
+      count = all(0);
       const int64_t at_stretch = attribute + attributes_[i];
-      if (follow) {
-        convert_.runs(stream, from + from_at[i], kFirst, to + to_at[i], kFirst, 1, stretches_.run,
+      const int64_t rows = count == 1 && step == 0 && convert_.direct ? all(1) : 1;
+      if (rows > 1) {
+        count = rows;
+        convert_.runs(stream, from, from_at + i, to, to_at + i, count, stretches_.run,
+                      convert_.attributes(at_stretch, 0, 1).get(), 0);
+      } else if (step != 0 && one_stretch(from_at + i, count, stretches_.run * convert_.src_bytes) &&
+                 one_stretch(to_at + i, count, stretches_.run * convert_.dst_bytes)) {
+        // They follow each other, and so are one run in which the attribute values repeat.
+        convert_.repeat(stream, from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, step,
+                        count * stretches_.run, stretches_.run);
+      } else if (follow) {
+        convert_.runs(stream, from, from_at + i, to, to_at + i, count, stretches_.run,
                       convert_.attributes(at_stretch, step, 0).get(), 0);
-        continue;
+      } else {
+        for (int64_t k = i; k < i + count; ++k)
+          convert_.run(from + from_at[k], to + to_at[k], to + to_at[k], at_stretch, step, stretches_.run);
       }
-      convert_.run(from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, step, stretches_.run);
     }
   }
 
@@ -128,7 +134,6 @@ class StretchRunner {
     for (const Axis& axis : stretches_.axes) {
       for (int64_t step = 1; step < axis.extent; ++step)
         again(step * axis.stride[side_], step * axis.stride[kAttribute], step * count);
-      varies_ = varies_ || axis.stride[kAttribute] != 0;
       count *= axis.extent;
     }
     for (std::size_t base = stretches_.bases.size(); base-- > 0;)
@@ -137,8 +142,6 @@ class StretchRunner {
     if (tile_) list_periods();
     for (int64_t i = 0; i < stretches_.count; ++i)
       whole_bytes_ = whole_bytes_ && (!packed_ || starts_[i] % byte_period(element_bits_) == 0);
-    grouped_ = varies_ && stretches_.run_attribute == 0;
-    for (int64_t i = 0; i < stretches_.count; ++i) grouped_ = grouped_ && attributes_[i] == i;
   }
 
   /// Where the periods of a swizzled chunk lie in memory and in its image, and where the runs of one are in it. The
@@ -204,8 +207,6 @@ class StretchRunner {
   const bool packed_, moves_;
   UnpackKernel unpack_ = nullptr;  // where elements are packed
   PackKernel pack_ = nullptr;
-  bool varies_ = false;      // attribute values differ from stretch to stretch
-  bool grouped_ = false;     // each stretch has one, which follow each other
   bool whole_bytes_ = true;  // stretches of sub-byte elements start at whole bytes from the first one on
   const int64_t element_;
   const int element_bits_;

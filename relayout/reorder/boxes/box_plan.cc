@@ -4,6 +4,7 @@
 #include <algorithm>
 
 namespace relayout {
+
 std::string_view name(KernelShape shape) {
   switch (shape) {
     case KernelShape::copy: return "copy";

@@ -23,8 +23,7 @@ inline constexpr int64_t kOpenLines = 64 << 10;
 inline constexpr int64_t kInL2 = 128 << 10;
 /// Bytes: a run that is at least as long on both sides is copied by itself; a shorter one is a piece of a region.
 inline constexpr int64_t kLongRun = 512;
-/// Bytes: what goes along the source is long enough with so many. A block that has at least as many on each side is
-/// worth its start; so are as many steps.
+/// Bytes, and steps: what goes along one side of a block is long enough with so many.
 inline constexpr int64_t kRowBytes = 256;
 inline constexpr int64_t kEnoughSteps = 256;
 /// Bytes: a block of fewer takes longer to start than to move.

@@ -228,7 +228,9 @@ double least_ns(const Request& request, bool past_cache) {
 double left_for_kernels(const Request& request, bool past_cache, double ns) {
   const Memory memory(request);
   const Bytes bytes = moved_bytes(request);
-  const double others = past_cache ? price::kBesideMemory * memory.past(bytes) : memory.through(bytes);
+  // Some boxes of an answer past the caches may go through them.
+  double others = memory.through(bytes);
+  if (past_cache) others = std::min(others, price::kBesideMemory * memory.past(bytes));
   return (ns - price::kRun - others) / memory.prices().kernels;
 }
 

@@ -215,6 +215,7 @@ std::optional<Answer> Planner::lines_past_cache(double most_ns) const {
   const BoxPlanner planner = box_planner(answer, rules_);
   const int64_t element = bits(types_.src) / 8;
   const LineRules rules{request_.machine, left_for_kernels(request_, true, most_ns), true};
+  if (rules.most_ns <= 0) return std::nullopt;
   std::size_t programs = 0;
   for (Box& box : request_.boxes(moved_dims(request_), answer.tables)) {
     if (auto lines = plan_line_program(box, element, rules)) {

@@ -29,7 +29,7 @@ class Planner {
   /// Box by box past the cache, by tiles where boxes share lines.
   void add_past_cache(Least& least) const;
   /// By tiles, those of which runs are put together in the cache, or with `by_lines` those of line programs.
-  /// Lines that alone take `most_ns` nanoseconds are not planned.
+  /// Line programs that alone take `most_ns` nanoseconds are not planned.
   std::optional<Answer> tiles(bool by_lines, double most_ns) const;
   /// The boxes of index tables, which have these tables.
   Answer indexed_boxes(const std::vector<Box>& boxes, const Tables& tables, bool past_cache) const;
@@ -40,7 +40,7 @@ class Planner {
   std::optional<Answer> lines_past_cache(double most_ns) const;
   /// All by way of buffers in the cache, where that takes less than `share` of what was cheapest before.
   void add_stages(Least& least, double share) const;
-  /// Nothing where it takes more than `most_ns` nanoseconds, or cannot be.
+  /// Nothing where it cannot be; may be nothing where it takes more than `most_ns` nanoseconds.
   std::optional<Answer> stages(bool past_cache, double most_ns) const;
   /// The boxes of swizzled layouts by way of buffers that permute their runs, and those that cannot go this way one by
   /// one. Nothing where none can.

@@ -5,6 +5,7 @@
 #include "relayout/reorder/request/request.h"
 
 namespace relayout {
+
 Dims moved_dims(const Request& request) {
   Dims moved = request.src.layout.dims();
   if (request.converts || request.packed() || request.swizzled() ||

@@ -1,8 +1,6 @@
 // Copied pieces: their region, and how many places are read and written side by side.
 #include "relayout/reorder/boxes/methods/copied_pieces.h"
 
-#include <cstdlib>
-
 #include "relayout/reorder/boxes/methods/streamed_blocks.h"
 
 namespace relayout {
@@ -60,14 +58,12 @@ void choose_copied_blocks(Loops& loops) {
 
 }  // namespace
 
-void adapt_copied_region(Loops& region, Axes& axes, bool streams) {
-  if (streams) return;
-  add_far_steps(region, axes);
-  grow_region(region, axes);
-}
-
 Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, const BlockRules& rules) {
-  adapt_copied_region(region, rest.axes, streams);
+  // Where steps are far apart, or there are only a few, more axes in the block save loops around it.
+  if (!streams) {
+    add_far_steps(region, rest.axes);
+    grow_region(region, rest.axes);
+  }
   const int64_t piece = region.piece[kDst];
   if (!streams || (!region.along_dst.dense && piece < kScatteredPiece))
     choose_square_blocks(region);

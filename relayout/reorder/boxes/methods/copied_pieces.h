@@ -18,8 +18,4 @@ struct CopiedPieces {
 /// Plans a region whose rows and columns are chosen; `rest` has the axes that are left.
 Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, const BlockRules& rules);
 
-/// Changes the rows and columns of a region of pieces that are copied: where steps are far apart, or there are only a
-/// few, more axes in the block save loops around it.
-void adapt_copied_region(Loops& region, Axes& axes, bool streams);
-
 }  // namespace relayout

@@ -189,9 +189,8 @@ class StreamedBlocks {
     } else if (onward > 0) {
       loops_.ahead = onward + partial;
     } else if (loops_.along_src.dense && strip < loops_.along_src.count * src_) {
-      const int64_t strips = !tiles                      ? 1
-                             : machine_.slow_shared_l3() ? 1
-                                                         : ceil_div(kOpenLines, loops_.along_dst.block * strip);
+      const bool one = !tiles || machine_.slow_shared_l3();
+      const int64_t strips = one ? 1 : ceil_div(kOpenLines, loops_.along_dst.block * strip);
       loops_.ahead = strips * strip + partial;
     }
   }
