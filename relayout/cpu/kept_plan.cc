@@ -1,8 +1,6 @@
 // When code is generated for a plan that is kept, and why it is not.
 #include "relayout/cpu/kept_plan.h"
 
-#include <new>
-
 #include "relayout/cpu/generated/generate.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/reorder/planner/plan_data.h"

@@ -94,22 +94,22 @@ class StretchRunner {
     const int64_t step = stretches_.run_attribute;
     const bool follow = convert_.direct && convert_.lists(step, 0);
     for (int64_t i = 0, count = 0; i < stretches_.count; i += count) {
-      // As many as have the same attribute values, or one each in their order, are done by one call.
-      const auto all = [&](int64_t apart) {
+      // One call converts all stretches from i on whose attribute values are the same, or follow each other one by one.
+      const auto alike = [&](int64_t apart) {
         int64_t n = 1;
         while (i + n < stretches_.count && attributes_[i + n] == attributes_[i] + n * apart) ++n;
         return n;
       };
-      count = all(0);
+      count = alike(0);
       const int64_t at_stretch = attribute + attributes_[i];
-      const int64_t rows = count == 1 && step == 0 && convert_.direct ? all(1) : 1;
+      const int64_t rows = count == 1 && step == 0 && convert_.direct ? alike(1) : 1;
       if (rows > 1) {
         count = rows;
         convert_.runs(stream, from, from_at + i, to, to_at + i, count, stretches_.run,
                       convert_.attributes(at_stretch, 0, 1).get(), 0);
       } else if (step != 0 && one_stretch(from_at + i, count, stretches_.run * convert_.src_bytes) &&
                  one_stretch(to_at + i, count, stretches_.run * convert_.dst_bytes)) {
-        // They follow each other, and so are one run in which the attribute values repeat.
+        // The stretches follow each other, and so are one run in which the attribute values repeat.
         convert_.repeat(stream, from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, step,
                         count * stretches_.run, stretches_.run);
       } else if (follow) {
