@@ -13,10 +13,12 @@ namespace relayout::bench {
 namespace {
 
 constexpr std::array<std::string_view, kRandomKindCount> kKindNames = {"permute", "block", "few_channels", "convert",
-                                                                       "tails",   "cache", "nibbles"};
+                                                                       "tails",   "cache", "nibbles",      "scales"};
 constexpr RandomKind kLayoutKinds[] = {RandomKind::permute, RandomKind::block, RandomKind::few_channels,
                                        RandomKind::tails};
 constexpr int64_t kMallocOffset = 16;
+/// How many indices of the input channels share a scale, where scales are given for groups of them.
+constexpr int64_t kScaleGroup = 32;
 
 /// What an extent must be.
 struct Extent {
@@ -123,6 +125,11 @@ LayoutPair draw_layouts(Draw& draw, RandomKind kind) {
     case RandomKind::block: return draw_blocks(draw, false);
     case RandomKind::few_channels: return draw_few_channels(draw);
     case RandomKind::tails: return draw_blocks(draw, true);
+    case RandomKind::scales: {
+      LayoutPair out = draw_layouts(draw, kLayoutKinds[draw.between(1, 3)]);  // without permutations
+      if (draw.one_in(4)) out.dst = out.src;
+      return out;
+    }
     case RandomKind::convert: {
       LayoutPair out = draw_layouts(draw, kLayoutKinds[draw.below(3)]);  // without tails
       if (draw.one_in(4)) out.dst = out.src;
@@ -151,9 +158,41 @@ void draw_types(Draw& draw, RandomCase& c) {
     c.dtype = c.to_dtype = draw_type(draw, 4);
     if (draw.one_in(2)) c.to_dtype = draw_type(draw, 0);
     if (draw.one_in(2)) std::swap(c.dtype, c.to_dtype);
+  } else if (c.kind == RandomKind::scales) {
+    c.dtype = draw.pick(std::array{DType::s8, DType::s8, DType::u8, DType::s32});
+    c.to_dtype = draw.pick(std::array{DType::f32, DType::f32, DType::bf16, DType::f16});
+    if (draw.one_in(2)) std::swap(c.dtype, c.to_dtype);
   } else {
     c.dtype = c.to_dtype = draw_type(draw, static_cast<int>(int64_t{8} << draw.below(4)));
   }
+}
+
+/// Positive scales of no order, each near 1 / 64, for these dims (by bit) in these groups.
+PerMask make_scales(const Dims& dims, uint32_t mask, const Dims& groups) {
+  PerMask out{{}, mask, groups};
+  int64_t count = 1;
+  for (int d = 0; d < dims.size(); ++d) count *= out.count(d, dims[d]);
+  for (int64_t i = 0; i < count; ++i) out.values.push_back(static_cast<double>(96 + i * 37 % 64) / 8192);
+  return out;
+}
+
+/// Scales of the side that is quantised: one for all, one for each output channel of weights or channel of images, or
+/// one for each output channel (image) and group of channels. And a zero point, in one of two cases.
+void draw_attributes(Draw& draw, RandomCase& c) {
+  const bool weights = c.src.find_first_of("oO") != std::string::npos, to_quantised = is_integer(c.to_dtype);
+  PerMask& scale = to_quantised ? c.attributes.dst_scale : c.attributes.src_scale;
+  PerMask& zero_point = to_quantised ? c.attributes.dst_zero_point : c.attributes.src_zero_point;
+  const int64_t form = draw.below(4);
+  if (form == 0) {
+    scale = make_scales(c.dims, 0, {});
+  } else if (form < 3) {
+    scale = make_scales(c.dims, weights ? 0b01 : 0b10, {});
+  } else {
+    Dims groups(c.dims.size(), 1);
+    groups[1] = kScaleGroup;
+    scale = make_scales(c.dims, 0b11, groups);
+  }
+  if (draw.one_in(2)) zero_point = {{3}, 0};
 }
 
 int64_t round_up(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
@@ -242,7 +281,7 @@ RandomCase random_case(uint64_t seed, RandomKind kind, int number) {
   Draw draw({seed, static_cast<uint64_t>(kind), static_cast<uint64_t>(number)});
   RandomCase out;
   do {
-    out = RandomCase{kind, number, "", "", {}, DType::f32, DType::f32, 0};
+    out = RandomCase{kind, number, "", "", {}, DType::f32, DType::f32, 0, seed, {}};
     LayoutPair pair = draw_layouts(draw, kind);
     out.src = std::move(pair.src);
     out.dst = std::move(pair.dst);
@@ -251,6 +290,7 @@ RandomCase random_case(uint64_t seed, RandomKind kind, int number) {
     const int64_t size = draw.log_uniform(range.least, range.most);
     out.dims = draw_dims(draw, pair.extents, size * 8 / (bits(out.dtype) + bits(out.to_dtype)));
     out.misalign = draw.one_in(2) ? kMallocOffset : 0;
+    if (kind == RandomKind::scales) draw_attributes(draw, out);
   } while (!in_range(out));
   return out;
 }
@@ -268,10 +308,21 @@ std::string name_of(const RandomCase& c) {
   std::string out = std::string(name(c.dtype)) + " " + c.src + " -> ";
   if (c.to_dtype != c.dtype) out += std::string(name(c.to_dtype)) + " ";
   out += c.dst + " " + join(c.dims, "x");
+  for (const PerMask* scale : {&c.attributes.src_scale, &c.attributes.dst_scale}) {
+    if (scale->values.empty()) continue;
+    Dims shape = c.dims;
+    for (int d = 0; d < shape.size(); ++d) shape[d] = scale->count(d, shape[d]);
+    out += " scales " + join(shape, "x");
+  }
+  if (!c.attributes.src_zero_point.values.empty() || !c.attributes.dst_zero_point.values.empty()) out += " zero point";
   return out + (c.misalign != 0 ? " +" + std::to_string(c.misalign) : "");
 }
 
 std::string command_of(const RandomCase& c) {
+  if (c.kind == RandomKind::scales) {
+    return "relayout bench --random " + std::to_string(c.seed) + " --kind scales --number " + std::to_string(c.number) +
+           " --explain";
+  }
   std::string out = "relayout bench --src " + c.src + " --dst " + c.dst + " --dims " + join(c.dims) + " --dtype " +
                     std::string(name(c.dtype));
   if (c.to_dtype != c.dtype) out += " --to-dtype " + std::string(name(c.to_dtype));

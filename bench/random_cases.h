@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "relayout/core/layout.h"
+#include "relayout/reorder/attributes.h"
 
 namespace relayout::bench {
 
@@ -27,8 +27,9 @@ enum class RandomKind : uint8_t {
   tails,         // blocks that do not divide, odd and prime channels
   cache,         // one of permute, block, few_channels and tails, small
   nibbles,       // the same with 4-bit elements on one side or on both
+  scales,        // one of block, few_channels and tails, quantised or back, with scales
 };
-inline constexpr int kRandomKindCount = 7;
+inline constexpr int kRandomKindCount = 8;
 std::string_view name(RandomKind kind);
 std::span<const std::string_view> random_kind_names();
 std::optional<RandomKind> find_random_kind(std::string_view text);
@@ -47,6 +48,8 @@ struct RandomCase {
   Dims dims;
   DType dtype = DType::f32, to_dtype = DType::f32;
   int64_t misalign = 0;  // as MeasureOptions::misalign: 0 or 16
+  uint64_t seed = 0;
+  Attributes attributes;  // of scales: those of the side that is quantised
 
   TensorDesc src_desc() const;
   TensorDesc dst_desc() const;
@@ -58,9 +61,10 @@ RandomCase random_case(uint64_t seed, RandomKind kind, int number);
 /// Of one kind, or of all in turn.
 std::vector<RandomCase> random_cases(uint64_t seed, int count, std::optional<RandomKind> kind);
 
-/// "f32 nchw -> u8 nhwc 3x17x5x4 +16".
+/// "f32 nchw -> u8 nhwc 3x17x5x4 +16". Attributes are told by the shape of the scales: "s8 oihw -> f32 hwio 64x32x3x3
+/// scales 64x1x1x1 zero point".
 std::string name_of(const RandomCase& c);
-/// The command that measures it alone and says how it is done.
+/// The command that measures it alone and says how it is done. One with scales is named by its seed and number.
 std::string command_of(const RandomCase& c);
 
 }  // namespace relayout::bench

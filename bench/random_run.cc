@@ -17,7 +17,7 @@ RandomResult measure_random(const RandomCase& c, MeasureOptions options) {
     const TensorDesc src = c.src_desc(), dst = c.dst_desc();
     options.misalign = c.misalign;
     options.copy_bytes = bytes_of_lines(src, dst, c.misalign);
-    out.measured = measure(src, dst, {}, options);
+    out.measured = measure(src, dst, c.attributes, options);
   } catch (const Error& error) {
     out.error = error.message();
   }

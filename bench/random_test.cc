@@ -64,7 +64,7 @@ TEST(Draw, RootsAndPrimes) {
 /// Where these change, the rule has changed, and results of before and after cannot be compared.
 TEST(RandomCases, OfSeed1) {
   std::string text;
-  for (const RandomCase& c : random_cases(1, 14, std::nullopt))
+  for (const RandomCase& c : random_cases(1, 16, std::nullopt))
     text += std::string(name(c.kind)) + ": " + name_of(c) + "\n";
   EXPECT_EQ(text,
             "permute: s8 abcdef -> bedafc 199x3x4x1024x3x5 +16\n"
@@ -74,13 +74,15 @@ TEST(RandomCases, OfSeed1) {
             "tails: s16 nCw4c -> nCw8c 239x5x11 +16\n"
             "cache: f32 nhwc -> nchw 17x7x5x13\n"
             "nibbles: s4 oihw -> f16 OIhw16i8o 1523x12931x1x1\n"
+            "scales: f16 nCw4c -> s8 nCw32c 32x288x4 scales 32x9x1 +16\n"
             "permute: f64 abcdef -> afcebd 41x12x12x3x3x2 +16\n"
             "block: s32 nCw4c -> ncw 224x124x3\n"
             "few_channels: u64 ncdhw -> ndhwc 21x2x1x3x19\n"
             "convert: u32 ncw -> f8_e4m3 ncw 11x4x128 +16\n"
             "tails: f8_e4m3 nChw4c -> nChw8c 326x29x210x4\n"
             "cache: bool nchw -> nhwc 257x7x3x151 +16\n"
-            "nibbles: f4_e2m1 ohwi -> OIhw4i16o4i 1701x557x1x1 +16\n");
+            "nibbles: f4_e2m1 ohwi -> OIhw4i16o4i 1701x557x1x1 +16\n"
+            "scales: s32 nchw -> f32 nchw 32x3x135x2 scales 32x1x1x1\n");
 }
 
 TEST(RandomCases, DependOnSeedKindAndNumberAlone) {
@@ -89,14 +91,14 @@ TEST(RandomCases, DependOnSeedKindAndNumberAlone) {
     for (const RandomCase& c : cases) out.push_back(name_of(c));
     return out;
   };
-  const auto all = names(random_cases(5, 70, std::nullopt)), fewer = names(random_cases(5, 20, std::nullopt));
+  const auto all = names(random_cases(5, 80, std::nullopt)), fewer = names(random_cases(5, 20, std::nullopt));
   EXPECT_TRUE(std::ranges::equal(fewer, std::span(all).first(20)));
-  EXPECT_EQ(all, names(random_cases(5, 70, std::nullopt)));
+  EXPECT_EQ(all, names(random_cases(5, 80, std::nullopt)));
   const auto tails = names(random_cases(5, 10, RandomKind::tails));
   for (std::size_t i = 0; i < tails.size(); ++i)
     EXPECT_EQ(tails[i], all[i * kRandomKindCount + static_cast<std::size_t>(RandomKind::tails)]);
-  EXPECT_NE(all, names(random_cases(6, 70, std::nullopt)));
-  EXPECT_NE(all, names(random_cases(uint64_t{5} << 32, 70, std::nullopt)));
+  EXPECT_NE(all, names(random_cases(6, 80, std::nullopt)));
+  EXPECT_NE(all, names(random_cases(uint64_t{5} << 32, 80, std::nullopt)));
 }
 
 /// Whether some block of either side divides the channels of a case that has blocks.
@@ -116,7 +118,11 @@ void expect_of_its_kind(const RandomCase& c) {
   const bool padded = src.layout.padded() || dst.layout.padded();
   const bool nibbles = bits(c.dtype) == 4 || bits(c.to_dtype) == 4;
   EXPECT_EQ(nibbles, c.kind == RandomKind::nibbles) << name_of(c);
-  if (c.kind == RandomKind::convert) {
+  EXPECT_EQ(c.attributes.arithmetic(), c.kind == RandomKind::scales) << name_of(c);
+  if (c.kind == RandomKind::scales) {
+    EXPECT_TRUE(is_floating(c.dtype) != is_floating(c.to_dtype)) << name_of(c);
+    EXPECT_EQ(c.attributes.src_scale.values.empty(), is_floating(c.dtype)) << name_of(c);
+  } else if (c.kind == RandomKind::convert) {
     EXPECT_NE(c.dtype, c.to_dtype) << name_of(c);
   } else if (c.kind != RandomKind::nibbles) {
     EXPECT_EQ(c.dtype, c.to_dtype) << name_of(c);
@@ -141,7 +147,7 @@ TEST(RandomCases, AreValidOfTheirKindAndSize) {
   std::set<int64_t> misaligned, ranks;
   std::map<RandomKind, int> kinds;
   for (const RandomCase& c : random_cases(2, 100 * kRandomKindCount, std::nullopt)) {
-    ASSERT_NO_THROW(Plan::make(c.src_desc(), c.dst_desc())) << name_of(c);
+    ASSERT_NO_THROW(Plan::make(c.src_desc(), c.dst_desc(), c.attributes)) << name_of(c);
     const SizeRange range = size_range(c.kind);
     EXPECT_GE(c.size_bytes(), range.least) << name_of(c);
     EXPECT_LE(c.size_bytes(), range.most) << name_of(c);
@@ -182,8 +188,23 @@ TEST(RandomCases, TheCommandNamesTheCase) {
   EXPECT_EQ(command_of(c), "relayout bench --src nchw --dst nhwc --dims 2,3,5,7 --dtype f32 --explain");
 }
 
+TEST(RandomCases, ScalesAreOfAllForms) {
+  std::map<uint32_t, int> masks;
+  int zero_points = 0;
+  for (const RandomCase& c : random_cases(5, 200, RandomKind::scales)) {
+    const Attributes& a = c.attributes;
+    ++masks[a.masks()];
+    zero_points += !a.src_zero_point.values.empty() || !a.dst_zero_point.values.empty();
+    EXPECT_EQ(command_of(c),
+              "relayout bench --random 5 --kind scales --number " + std::to_string(c.number) + " --explain");
+  }
+  EXPECT_EQ(masks.size(), 4u);
+  for (const auto& [mask, times] : masks) EXPECT_GT(times, 10) << mask;
+  EXPECT_NEAR(zero_points, 100, 30);
+}
+
 TEST(RandomRun, ResultsAreRightAndCopiesAreOfLines) {
-  std::vector<RandomCase> cases = random_cases(4, 7 * 40, std::nullopt);
+  std::vector<RandomCase> cases = random_cases(4, kRandomKindCount * 40, std::nullopt);
   std::erase_if(cases, [](const RandomCase& c) { return c.size_bytes() > 100'000; });
   ASSERT_GT(cases.size(), 20u);
   int calls = 0;

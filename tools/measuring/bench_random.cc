@@ -13,7 +13,8 @@ namespace relayout::tools {
 namespace {
 
 constexpr int kDefaultCount = 100, kDefaultSlowest = 10;
-constexpr Range kSeedRange{0, std::numeric_limits<int64_t>::max()}, kCountRange{1, 100000}, kSlowestRange{0, 100000};
+constexpr Range kSeedRange{0, std::numeric_limits<int64_t>::max()}, kCountRange{1, 100000}, kSlowestRange{0, 100000},
+    kNumberRange{0, std::numeric_limits<int>::max()};
 
 std::optional<bench::RandomKind> kind_argument(const RandomFlags& flags) {
   if (!flags.kind) return std::nullopt;
@@ -32,8 +33,10 @@ void add_random_flags(Command& command, RandomFlags& flags) {
                      "Measure conversions that are drawn from this seed, a whole number");
   command.add_option("--count", flags.count, kCountRange, "How many --random draws; 100 unless given");
   command.add_option("--kind", flags.kind,
-                     "Of --random: permute, block, few_channels, convert, tails, cache or nibbles; all in turn unless "
-                     "given");
+                     "Of --random: permute, block, few_channels, convert, tails, cache, nibbles or scales; all in turn "
+                     "unless given");
+  command.add_option("--number", flags.number, kNumberRange,
+                     "Measure only this one of --random and --kind, from 0, as if flags named it");
   command.add_flag(
       "--offers", flags.offers,
       "Time every plan that the planner chooses from as well, and compare the chosen one with the fastest");
@@ -43,13 +46,26 @@ void add_random_flags(Command& command, RandomFlags& flags) {
 
 void check_random_flags(const RandomFlags& flags) {
   kind_argument(flags);
+  if (flags.number && !flags.kind) usage_error("--number goes only with --random and --kind", "--number");
+  const char* const of_a_list = flags.count     ? "--count"
+                                : flags.slowest ? "--slowest"
+                                : flags.offers  ? "--offers"
+                                                : nullptr;
+  if (flags.number && of_a_list)
+    usage_error(fmt::format("{} is of a list of cases, and --number names one of them", of_a_list), of_a_list);
   if (flags.seed) return;
   const char* const alone = flags.count     ? "--count"
                             : flags.kind    ? "--kind"
                             : flags.slowest ? "--slowest"
                             : flags.offers  ? "--offers"
+                            : flags.number  ? "--number"
                                             : nullptr;
   if (alone) usage_error(fmt::format("{} goes only with --random", alone), alone);
+}
+
+std::optional<bench::RandomCase> one_random_case(const RandomFlags& flags) {
+  if (!flags.number) return std::nullopt;
+  return bench::random_case(static_cast<uint64_t>(*flags.seed), *kind_argument(flags), *flags.number);
 }
 
 int run_random(const RandomFlags& flags, bench::MeasureOptions options, const std::optional<std::string>& out,

@@ -37,6 +37,10 @@ struct LayoutPair {
   Attributes attributes;
 };
 
+LayoutPair pair_of(const bench::RandomCase& c) {
+  return {Format::parse(c.src), Format::parse(c.dst), c.src_desc(), c.dst_desc(), c.attributes};
+}
+
 LayoutPair pair_of(const BenchOptions& options) {
   const Format src = layout_argument(*options.src), dst = layout_argument(*options.dst);
   const Dims dims = dims_for(src, options.dims);
@@ -134,9 +138,12 @@ bench::MeasureOptions measure_options(const BenchOptions& options) {
 }
 
 int run_pair(const BenchOptions& options, bool json) {
-  const LayoutPair pair = pair_of(options);
+  const auto drawn = one_random_case(options.random);
+  const LayoutPair pair = drawn ? pair_of(*drawn) : pair_of(options);
+  bench::MeasureOptions how = measure_options(options);
+  if (drawn) how.misalign = drawn->misalign;
   const bench::Measurement measured =
-      from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, measure_options(options)); });
+      from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, how); });
   if (measured.tuned) report_tune_file(measured.tuned->tuned);
   Json report = measurement_json(pair, measured);
   if (!options.explain.empty()) report["plan"] = plan_text(pair, options.explain);
@@ -180,6 +187,7 @@ int run_sweep(const BenchOptions& options, bool json) {
 
 /// The list of conversions that is measured, as its flag; nothing where one conversion is named.
 const char* list_flag(const BenchOptions& options) {
+  if (options.random.number) return nullptr;
   return options.random.seed ? "--random" : options.suite ? "--suite" : options.sweep ? "--sweep" : nullptr;
 }
 
@@ -190,7 +198,7 @@ bool has_value_flags(const ValueOptions& values) {
 
 bool names_a_conversion(const BenchOptions& options) {
   return has_value_flags(options.values) || options.packed.given() || options.src || options.dst || options.dims ||
-         options.dst_dims || options.dtype || options.to_dtype || options.misalign != 0 || !options.explain.empty();
+         options.dst_dims || options.dtype || options.to_dtype || options.misalign != 0;
 }
 
 /// What is measured is one pair of layouts, the suite, the sweep or random cases. Each takes flags of its own.
@@ -203,15 +211,16 @@ void check_mode(const BenchOptions& options) {
     usage_error(fmt::format("--random and --{} cannot be given together", options.suite ? "suite" : "sweep"),
                 "--random");
   }
-  if ((options.sweep || options.random.seed) && !options.tune.empty())
+  if (list && !options.suite && !options.tune.empty())
     usage_error(fmt::format("--tune goes with a conversion or with --suite, not with {}", list), "--tune");
-  if (list && names_a_conversion(options)) {
-    usage_error(fmt::format("{} measures its own conversions; flags that name a conversion do not go with it", list),
-                list);
+  const char* const own = options.random.number ? "--number" : list;
+  if (own && (names_a_conversion(options) || (list && !options.explain.empty()))) {
+    usage_error(fmt::format("{} measures its own conversions; flags that name a conversion do not go with it", own),
+                own);
   }
   if (!list && is_packed_bench(options.packed, options.src)) return;
   const bool has_dims = options.src && layout_argument(*options.src).default_dims();
-  if (!list && (!options.src || !options.dst || (!options.dims && !has_dims))) {
+  if (!own && (!options.src || !options.dst || (!options.dims && !has_dims))) {
     usage_error("give --src, --dst and --dims to name a conversion, or --suite, --sweep or --random", "--src");
   }
   if (!options.suite && !options.sweep && (options.quick || !options.filter.empty())) {
@@ -256,7 +265,8 @@ int run_bench(const BenchOptions& options, bool json) {
   check_report_file(options);
   if (options.suite) return run_suite(options, json);
   if (options.sweep) return run_sweep(options, json);
-  if (options.random.seed) return run_random(options.random, measure_options(options), options.out, json);
+  if (options.random.seed && !options.random.number)
+    return run_random(options.random, measure_options(options), options.out, json);
   if (is_packed_bench(options.packed, options.src))
     return run_packed(packed_bench(options), measure_options(options), json);
   return run_pair(options, json);
