@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -150,6 +151,49 @@ TEST(Stream, WhatStagesMoveLast) {
     }
   }
   EXPECT_GT(cases, 0);
+}
+
+Attributes scaled(int64_t count, uint32_t mask) {
+  Attributes out;
+  for (int64_t i = 0; i < count; ++i) out.src_scale.values.push_back(static_cast<double>(3 + i * 37 % 64) / 64);
+  out.src_scale.mask = mask;
+  return out;
+}
+
+// Scales of the dim that changes fastest, which repeat in runs that go on over the others: shorter than what is
+// converted at a time and longer, and by whole lines or not. Rows that share lines; pieces with a scale each.
+TEST(Stream, ScalesOfEachElementRowAndPiece) {
+  struct Row {
+    const char *from, *to;
+    Dims dims;
+    uint32_t mask;
+  };
+  std::vector<Row> rows = {{"abc", "bac", {7, 5, 503}, 0b000},         {"abc", "bac", {7, 5, 503}, 0b001},
+                           {"abc", "bac", {7, 5, 503}, 0b100},         {"abcd", "ABcd16a8b", {32, 24, 1, 1}, 0b0001},
+                           {"ABcd8a8b", "abcd", {40, 24, 3, 1}, 0b01}, {"aBc8b", "acb", {3, 40, 29}, 0b010},
+                           {"aBcd16b", "aBcd64b", {3, 128, 5, 7}, 0}};
+  for (const int64_t period : {7, 48, 223, 500, 513, 1024, 1400})
+    rows.push_back({"ab", "ab", {3000 / period + 2, period}, 0b10});
+  const std::pair<DType, DType> types[] = {
+      {DType::f32, DType::s32}, {DType::s8, DType::f16}, {DType::u8, DType::f32}, {DType::f32, DType::u64}};
+  int64_t turn = 0;
+  for (const Row& row : rows) {
+    const int64_t count = row.mask == 0 ? 1 : row.dims[std::countr_zero(row.mask)];
+    const Attributes attributes = scaled(count, row.mask);
+    for (const auto& [src_type, dst_type] : types) {
+      const TensorDesc src = desc(row.from, row.dims, src_type), dst = desc(row.to, row.dims, dst_type);
+      SCOPED_TRACE(describe(src, dst) + ", " + row.from + " -> " + row.to);
+      const Expected expected(src, dst, attributes);
+      for (const auto way : {Tuning::Way::boxes, Tuning::Way::stages}) {
+        const Plan plan = Plan::make(src, dst, attributes, {}, {.stream = Tuning::Stream::always, .way = way});
+        for (const int64_t past : {0, 16, 37}) {
+          const test::ScopedIsa isa_scope(isa_of_turn(turn++));
+          expected.expect_of(plan, past, {1, 3});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
 }
 
 // Columns pages apart to short rows, by panels of a few lines and long strips, the last one of each shorter; rows start

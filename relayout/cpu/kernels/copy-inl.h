@@ -162,6 +162,7 @@ void add_copies(Kernels& k) {
   k.copy = &copy;
   k.copy_strided = &copy_strided;
   k.fill = &fill;
+  k.values = 1;
   k.repeat = &repeat<false>;
   k.line_program = {&line_program_plain<16>, &line_program_plain<64>};
   add_packing<1>(k);
@@ -173,6 +174,7 @@ void add_copies(Kernels& k) {
   k.repeat_stream = &repeat<true>;
   k.flush = &flush;
   k.permuted_bytes = kPermutedBytes;
+  k.values = HWY_LANES(float);
   k.line_program[0] = &line_program16;
 #if HWY_TARGET <= HWY_AVX3_DL
   k.line_program[1] = &line_program64;

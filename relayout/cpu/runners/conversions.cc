@@ -50,11 +50,22 @@ bool stream(const RunContext& context, const Loops& loops, const ConvertedElemen
   const Converter convert(context, loops);
   if (!convert.even) return false;
   const Converter::Given given = convert.attributes(block);
+  // The pieces of some rows together, as a call for a few pieces takes longer than these.
+  constexpr int64_t kMost = 64;
+  int64_t src_pieces[kMost], dst_pieces[kMost], count = 0;
+  const auto convert_pieces = [&] {
+    convert.runs(true, block.src, src_pieces, block.dst, dst_pieces, count, loops.piece[kSrc] / convert.src_bytes,
+                 given.get(), block.ahead != 0 ? block.ahead : loops.ahead);
+    count = 0;
+  };
   for (int64_t r = 0; r < block.rows; ++r) {
-    convert.runs(true, block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
-                 block.cols, loops.piece[kSrc] / convert.src_bytes, given.get(),
-                 block.ahead != 0 ? block.ahead : loops.ahead);
+    for (int64_t c = 0; c < block.cols; ++c) {
+      src_pieces[count] = block.src_rows[r] + block.src_cols[c];
+      dst_pieces[count] = block.dst_rows[r] + block.dst_cols[c];
+      if (++count == kMost) convert_pieces();
+    }
   }
+  convert_pieces();
   return true;
 }
 

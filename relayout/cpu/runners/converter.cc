@@ -87,6 +87,10 @@ Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, i
 
 void Converter::rows(bool stream, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows, int64_t rows,
                      int64_t n, int64_t attribute, int64_t ahead) const {
+  if (row_attribute != 0 && rows > 1 && joins(n)) {
+    const Dense attributes(rows, row_attribute);
+    return short_runs(stream, src, src_rows, dst, dst_rows, rows, n, attribute, attributes.at, col_attribute);
+  }
   if (straight) {
     return runs(stream, src, src_rows, dst, dst_rows, rows, n,
                 attributes(attribute, col_attribute, row_attribute).get(), ahead);
@@ -94,6 +98,56 @@ void Converter::rows(bool stream, const std::byte* src, Starts src_rows, std::by
   for (int64_t r = 0; r < rows; ++r) {
     runs(stream, src + src_rows[r], kFirst, dst + dst_rows[r], kFirst, 1, n,
          attributes(attribute + r * row_attribute, col_attribute, 0).get(), ahead);
+  }
+}
+
+void Converter::short_runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
+                           int64_t runs, int64_t n, int64_t attribute, Starts run_attributes,
+                           int64_t element_step) const {
+  const AttributeTable<float>& table = context.plan.attribute_values();
+  const Attributes& of = context.plan.attributes();
+  struct List {
+    const float* values;
+    bool varies;
+  };
+  const List lists[] = {
+      {table.src_scale.data(), of.src_scale.mask != 0},
+      {table.dst_scale.data(), of.dst_scale.mask != 0},
+      {table.subtracted.data(), of.src_zero_point.mask != 0 || (!of.mean.values.empty() && of.masks() != 0)},
+      {table.added.data(), of.dst_zero_point.mask != 0}};
+  alignas(64) float each[4][kChunk];
+  const int64_t together = std::min(kChunk / n, runs);
+  for (std::size_t k = 0; k < 4; ++k) {
+    if (!lists[k].varies) std::fill_n(each[k], together * n, lists[k].values[attribute]);
+  }
+  const RunAttributes filled{each[0], each[1], each[2], each[3], RunAttributes::Step::element, table.divides};
+  alignas(64) std::byte from[kChunk * kWidest], to[kChunk * kWidest];
+  const Dense src_dense(together, n * src_bytes), dst_dense(together, n * dst_bytes);
+  for (int64_t first = 0, count = 0; first < runs; first += count) {
+    count = std::min(together, runs - first);
+    const Starts src_at = src_runs + first, dst_at = dst_runs + first, attributes_at = run_attributes + first;
+    // They may lie in the table as the elements do.
+    const bool listed = element_step == 1 && one_stretch(attributes_at, count, n);
+    for (std::size_t k = 0; k < 4 && !listed; ++k) {
+      if (!lists[k].varies) continue;
+      float* entry = each[k];
+      for (int64_t r = 0; r < count; ++r) {
+        const float* const value = lists[k].values + attribute + attributes_at[r];
+        for (int64_t i = 0; i < n; ++i) *entry++ = value[i * element_step];
+      }
+    }
+    const RunAttributes with = listed ? table.from(attribute + attributes_at[0], RunAttributes::Step::element) : filled;
+    const std::byte* read = src + src_at[0];
+    if (!one_stretch(src_at, count, n * src_bytes)) {
+      context.kernels.copy(src, src_at, kFirst, from, src_dense.at, kFirst, count, 1, n * src_bytes, 0);
+      read = from;
+    }
+    if (one_stretch(dst_at, count, n * dst_bytes)) {
+      this->runs(stream, read, kFirst, dst + dst_at[0], kFirst, 1, count * n, &with, 0);
+    } else {
+      this->runs(false, read, kFirst, to, kFirst, 1, count * n, &with, 0);
+      context.kernels.copy(to, dst_dense.at, kFirst, dst, dst_at, kFirst, count, 1, n * dst_bytes, 0);
+    }
   }
 }
 
@@ -108,7 +162,7 @@ void Converter::repeat(bool stream, const std::byte* src, std::byte* dst, const 
 }
 
 /// The attribute values of the elements of a run, in which they repeat: those of the table itself, or copies of them
-/// where they do not lie side by side there, or are fewer.
+/// where they do not lie side by side there, or repeat within some elements.
 template <typename C>
 class AttributeRun {
  public:
@@ -122,8 +176,11 @@ class AttributeRun {
     if (stride_ == 0) return table_.from(first_, Step::none);
     const int64_t place = i % period_;
     if (stride_ == 1 && place + count <= period_) return table_.from(first_ + place, Step::element);
-    if (place != place_ || filled_ < count) fill(place, count);
-    return {copies_[0], copies_[1], copies_[2], copies_[3], Step::element, table_.divides};
+    // Copies of a short period serve from any place in it.
+    const int64_t begin = period_ <= kChunk ? 0 : place, skipped = place - begin;
+    if (begin != place_ || filled_ < skipped + count) fill(begin, skipped == 0 ? count : period_ + kChunk);
+    return {copies_[0] + skipped, copies_[1] + skipped, copies_[2] + skipped,
+            copies_[3] + skipped, Step::element,        table_.divides};
   }
 
  private:
@@ -146,7 +203,7 @@ class AttributeRun {
 
   const AttributeTable<C>& table_;
   int64_t first_, stride_, period_, place_ = -1, filled_ = 0;
-  alignas(64) C copies_[4][kChunk];
+  alignas(64) C copies_[4][2 * kChunk];
 };
 
 /// Where the chunks of a run start on both sides, as bytes from the first one of a call.
@@ -170,13 +227,14 @@ void Converter::run_steps(const AttributeTable<C>& table, bool stream, const std
   alignas(64) std::byte values[kChunk * sizeof(C)], previous[kChunk * sizeof(C)];
   const double beta = context.plan.attributes().beta;
   // Chunks are whole periods, so that the same copies of attribute values serve, and whole lines, if not too large.
+  // Past the cache they are whole lines in any case.
   const int64_t whole = period <= kChunk ? kChunk / period * period : kChunk, lines = std::lcm(period, kCacheLine);
-  const int64_t chunk = lines <= kChunk ? kChunk / lines * lines : whole;
+  const int64_t chunk = lines <= kChunk ? kChunk / lines * lines : stream ? kChunk : whole;
   AttributeRun<C> attributes_of(table, attribute, attribute_stride, period);
   // Past the cache, the first chunk ends where a line does, and so do the others.
-  const int64_t head = stream && lines <= kChunk ? to_line(dst) / dst_bytes : 0;
+  const int64_t head = stream ? to_line(dst) / dst_bytes : 0;
   // Chunks of whole periods have the same attribute values, so that they are runs of one call.
-  const ChunkStarts starts(period <= kChunk ? n / chunk : 1, chunk, src_bytes, dst_bytes);
+  const ChunkStarts starts(chunk % period == 0 ? n / chunk : 1, chunk, src_bytes, dst_bytes);
   for (int64_t i = 0, count = 0; i < n; i += count) {
     count = std::min(n - i, i == 0 && head > 0 ? head : chunk);
     const AttributeLists<C> lists = attributes_of.of(i, count);
@@ -199,6 +257,63 @@ bool one_stretch(Starts starts, int64_t rows, int64_t bytes) {
   for (int64_t r = 1; r < rows; ++r)
     if (starts[r] - starts[r - 1] != bytes) return false;
   return true;
+}
+
+void Converter::tile_short_runs(const Block& block, const std::byte* src, Starts src_rows, std::byte* dst,
+                                Starts dst_rows, int64_t pieces, int64_t n) const {
+  constexpr int64_t kMost = 256;
+  int64_t src_at[kMost], dst_at[kMost], attributes_at[kMost], count = 0;
+  const auto convert_some = [&] {
+    short_runs(false, src, src_at, dst, dst_at, count, n, block.offset[kAttribute], attributes_at,
+               pieces > 1 ? 0 : col_attribute);
+    count = 0;
+  };
+  for (int64_t r = 0; r < block.rows; ++r) {
+    for (int64_t c = 0; c < pieces; ++c) {
+      src_at[count] = src_rows[r] + c * n * src_bytes;
+      dst_at[count] = dst_rows[r] + c * n * dst_bytes;
+      attributes_at[count] = r * row_attribute + c * col_attribute;
+      if (++count == kMost) convert_some();
+    }
+  }
+  if (count > 0) convert_some();
+}
+
+void Converter::tile_rows(const Block& block, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows,
+                          int64_t values) const {
+  const int64_t length = block.cols * values;
+  if (values > 1 && col_attribute != 0) {
+    // Each piece has attribute values of its own.
+    if (block.cols > 1 && joins(values))
+      return tile_short_runs(block, src, src_rows, dst, dst_rows, block.cols, values);
+    const Dense src_pieces(block.cols, values * src_bytes), dst_pieces(block.cols, values * dst_bytes);
+    for (int64_t r = 0; r < block.rows; ++r) {
+      const int64_t at = block.offset[kAttribute] + r * row_attribute;
+      const std::byte* const from = src + src_rows[r];
+      std::byte* const to = dst + dst_rows[r];
+      if (direct && lists(0, col_attribute)) {
+        runs(false, from, src_pieces.at, to, dst_pieces.at, block.cols, values, attributes(at, 0, col_attribute).get(),
+             0);
+        continue;
+      }
+      for (int64_t c = 0; c < block.cols; ++c) {
+        std::byte* const piece = to + dst_pieces.at[c];
+        run(from + src_pieces.at[c], piece, piece, at + c * col_attribute, 0, values);
+      }
+    }
+    return;
+  }
+  if (row_attribute != 0 && block.rows > 1 && joins(length))
+    return tile_short_runs(block, src, src_rows, dst, dst_rows, 1, length);
+  // Rows that follow each other on both sides, and have the same attribute values, are one run.
+  const bool one_run = row_attribute == 0 && one_stretch(src_rows, block.rows, length * src_bytes) &&
+                       one_stretch(dst_rows, block.rows, length * dst_bytes);
+  const int64_t rows = one_run ? 1 : block.rows, values_of_row = one_run ? block.rows * length : length;
+  for (int64_t r = 0; r < rows; ++r) {
+    std::byte* const to = dst + dst_rows[r];
+    repeat(false, src + src_rows[r], to, to, block.offset[kAttribute] + r * row_attribute, col_attribute, values_of_row,
+           length);
+  }
 }
 
 /// Converts a block of at most kMaxBuffered elements.
@@ -225,24 +340,9 @@ void Converter::tile(const Loops& loops, const Block& block, bool transposes) co
       fetch(context, loops, block, kDst, false, converted);
   }
   const int64_t length = block.cols * values;
-  // Rows that follow each other on both sides, and have the same attribute values, are one run.
-  const bool follow = (!src_runs || one_stretch(block.src_rows, block.rows, length * src_bytes)) &&
-                      (!dst_runs || one_stretch(block.dst_rows, block.rows, length * dst_bytes));
-  const bool one_run = block.rows > 1 && follow && row_attribute == 0 && (values == 1 || col_attribute == 0);
-  const int64_t runs = one_run ? 1 : block.rows, values_of_run = one_run ? block.rows * length : length;
-  for (int64_t r = 0; r < runs; ++r) {
-    const std::byte* from = src_runs ? block.src + block.src_rows[r] : fetched + r * length * src_bytes;
-    std::byte* to = dst_runs ? block.dst + block.dst_rows[r] : converted + r * length * dst_bytes;
-    const int64_t at = block.offset[kAttribute] + r * row_attribute;
-    if (values == 1 || col_attribute == 0) {
-      repeat(false, from, to, to, at, col_attribute, values_of_run, length);
-    } else {
-      for (int64_t c = 0; c < block.cols; ++c) {
-        run(from + c * values * src_bytes, to + c * values * dst_bytes, to + c * values * dst_bytes,
-            at + c * col_attribute, 0, values);
-      }
-    }
-  }
+  const Dense src_rows(block.rows, length * src_bytes), dst_rows(block.rows, length * dst_bytes);
+  tile_rows(block, src_runs ? block.src : fetched, src_runs ? block.src_rows : src_rows.at,
+            dst_runs ? block.dst : converted, dst_runs ? block.dst_rows : dst_rows.at, values);
   if (dst_runs) return;
   if (dst_sub_byte)
     put_sub_byte(context, converted, block);

@@ -76,6 +76,14 @@ struct Converter {
   /// Converts rows of a block straight, each with its own attribute values; `attribute` is the index of the first.
   void rows(bool stream, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows, int64_t rows,
             int64_t n, int64_t attribute, int64_t ahead) const;
+  /// Whether runs of n elements, each with attribute values of its own, are converted by short_runs(): those that are
+  /// shorter than a register, where values are computed straight.
+  bool joins(int64_t n) const { return arithmetic && direct && n < context.kernels.values; }
+  /// Converts runs of n elements: some hundred elements at a time are one run with a list of attribute values, as a
+  /// call for each run takes longer than its elements. The values of element i of run r are at index attribute +
+  /// run_attributes[r] + i * element_step.
+  void short_runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
+                  int64_t n, int64_t attribute, Starts run_attributes, int64_t element_step) const;
   /// Converts n dense elements. `old` are the old elements of the destination; `attribute` is the index of the
   /// attribute values of the first element.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
@@ -94,6 +102,12 @@ struct Converter {
   void run_steps(const AttributeTable<C>& table, bool stream, const std::byte* src, std::byte* dst,
                  const std::byte* old, int64_t attribute, int64_t attribute_stride, int64_t n, int64_t period) const;
   void tile(const Loops& loops, const Block& block, bool transposes) const;
+  /// Converts the rows of a tile, whose pieces have `values` elements.
+  void tile_rows(const Block& block, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows,
+                 int64_t values) const;
+  /// The same where each piece, or else each row, is shorter than a register and has attribute values of its own.
+  void tile_short_runs(const Block& block, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows,
+                       int64_t pieces, int64_t n) const;
 };
 
 /// Whether rows of so many bytes follow each other.

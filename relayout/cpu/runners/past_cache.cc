@@ -109,12 +109,14 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
 
 void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
                   const IndexRange& cols) {
-  const bool streamed = std::visit([&](const auto& method) { return stream(context, box, method, block); }, box.method);
-  if (streamed) return;
   const int64_t row_bytes = box.bytes_along_dst();
   // The answer must be the same for all blocks of a box, as two of them may share a line.
   const bool one_run = cols.most >= cols.total && box.along_src.axes.size() == 1 &&
                        box.along_src.axes[0].stride[kDst] == row_bytes && rows.most * row_bytes <= kInL2;
+  // Rows are converted straight to where they belong, but those that end within lines which the next row begins in.
+  const bool within_lines = one_run && box.as<ConvertedRuns>() && row_bytes % kCacheLine != 0;
+  const auto streamed = [&](const auto& method) { return stream(context, box, method, block); };
+  if (!within_lines && std::visit(streamed, box.method)) return;
   if (one_run) return stream_run(context, box, block);
   if (!std::visit([&](const auto& method) { return carry(context, box, method, block, cols); }, box.method))
     stream_rows(context, box, block, cols);

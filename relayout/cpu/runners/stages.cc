@@ -1,6 +1,7 @@
 // Runs stages, chunk by chunk: stretches of the source are read to a buffer in the cache, moved to another one, and
 // written as stretches of the destination (Stages).
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "relayout/cpu/runners/converter.h"
@@ -92,34 +93,66 @@ class StretchRunner {
       return copy(from, from_at, kFirst, to, to_at, kFirst, stretches_.count, 1, stretches_.run * element_, 0);
     }
     const int64_t step = stretches_.run_attribute;
-    const bool follow = convert_.direct && convert_.lists(step, 0);
-    for (int64_t i = 0, count = 0; i < stretches_.count; i += count) {
-      // One call converts all stretches from i on whose attribute values are the same, or follow each other one by one.
-      const auto alike = [&](int64_t apart) {
-        int64_t n = 1;
-        while (i + n < stretches_.count && attributes_[i + n] == attributes_[i] + n * apart) ++n;
-        return n;
-      };
-      count = alike(0);
-      const int64_t at_stretch = attribute + attributes_[i];
-      const int64_t rows = count == 1 && step == 0 && convert_.direct ? alike(1) : 1;
-      if (rows > 1) {
-        count = rows;
-        convert_.runs(stream, from, from_at + i, to, to_at + i, count, stretches_.run,
-                      convert_.attributes(at_stretch, 0, 1).get(), 0);
-      } else if (step != 0 && one_stretch(from_at + i, count, stretches_.run * convert_.src_bytes) &&
-                 one_stretch(to_at + i, count, stretches_.run * convert_.dst_bytes)) {
-        // The stretches follow each other, and so are one run in which the attribute values repeat.
-        convert_.repeat(stream, from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, step,
-                        count * stretches_.run, stretches_.run);
-      } else if (follow) {
-        convert_.runs(stream, from, from_at + i, to, to_at + i, count, stretches_.run,
-                      convert_.attributes(at_stretch, step, 0).get(), 0);
-      } else {
-        for (int64_t k = i; k < i + count; ++k)
-          convert_.run(from + from_at[k], to + to_at[k], to + to_at[k], at_stretch, step, stretches_.run);
+    if (joined_)
+      return convert_.short_runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run, attribute,
+                                 attributes_, step);
+    for (const Call& call : std::span(calls_).first(static_cast<std::size_t>(call_count_))) {
+      const int64_t i = call.first, at_stretch = attribute + attributes_[i];
+      switch (call.kind) {
+        case Call::Kind::value_each:
+        case Call::Kind::same_values:
+          convert_.runs(stream, from, from_at + i, to, to_at + i, call.count, stretches_.run,
+                        convert_.attributes(at_stretch, step, call.kind == Call::Kind::value_each ? 1 : 0).get(), 0);
+          break;
+        case Call::Kind::one_run:
+          convert_.repeat(stream, from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, step,
+                          call.count * stretches_.run, stretches_.run);
+          break;
+        case Call::Kind::one_by_one:
+          for (int64_t k = i; k < i + call.count; ++k)
+            convert_.run(from + from_at[k], to + to_at[k], to + to_at[k], at_stretch, step, stretches_.run);
       }
     }
+  }
+
+  /// Stretches of a chunk that are converted by one call, from a first one on.
+  struct Call {
+    /// Those of which each has one attribute value, which follow each other in the table; those that have the same
+    /// values, which step along each of them or not; those that also follow each other, so that they are one run in
+    /// which the values repeat; and those that a kernel takes only one by one.
+    enum class Kind : uint8_t { value_each, same_values, one_run, one_by_one };
+    Kind kind;
+    int16_t first, count;
+  };
+  static_assert(Stages::kMaxStretches <= std::numeric_limits<int16_t>::max());
+
+  Call call_from(int64_t i) const {
+    const auto alike = [&](int64_t apart) {
+      int64_t n = 1;
+      while (i + n < stretches_.count && attributes_[i + n] == attributes_[i] + n * apart) ++n;
+      return n;
+    };
+    const auto call = [i](Call::Kind kind, int64_t count) {
+      return Call{kind, static_cast<int16_t>(i), static_cast<int16_t>(count)};
+    };
+    const int64_t step = stretches_.run_attribute, same = alike(0);
+    if (same == 1 && step == 0 && convert_.direct) {
+      if (const int64_t rows = alike(1); rows > 1) return call(Call::Kind::value_each, rows);
+    }
+    const int64_t in_memory = stretches_.run * element_, in_buffer = stretches_.run * in_buffer_;
+    if (step != 0 && one_stretch(starts_ + i, same, in_memory) && one_stretch(buffered_ + i, same, in_buffer))
+      return call(Call::Kind::one_run, same);
+    const bool together = convert_.direct && convert_.lists(step, 0);
+    return call(together ? Call::Kind::same_values : Call::Kind::one_by_one, same);
+  }
+
+  void list_calls() {
+    if (moves_ || packed_) return;
+    for (int64_t i = 0; i < stretches_.count; i += calls_[call_count_ - 1].count) calls_[call_count_++] = call_from(i);
+    // Short stretches of which few are converted by a call are joined.
+    constexpr int64_t kManyElements = 128;
+    joined_ = call_count_ > 1 && convert_.joins(stretches_.run) &&
+              stretches_.count * stretches_.run < call_count_ * kManyElements;
   }
 
   void list() {
@@ -140,6 +173,7 @@ class StretchRunner {
       again(stretches_.bases[base], 0, static_cast<int64_t>(base) * count);
     for (int64_t i = 0; i < stretches_.count; ++i) buffered_[i] = i * stretches_.pitch * in_buffer_;
     if (tile_) list_periods();
+    list_calls();
     for (int64_t i = 0; i < stretches_.count; ++i)
       whole_bytes_ = whole_bytes_ && (!packed_ || starts_[i] % byte_period(element_bits_) == 0);
   }
@@ -207,6 +241,8 @@ class StretchRunner {
   const bool packed_, moves_;
   UnpackKernel unpack_ = nullptr;  // where elements are packed
   PackKernel pack_ = nullptr;
+  bool joined_ = false;  // stretches are converted by short_runs()
+  int64_t call_count_ = 0;
   bool whole_bytes_ = true;  // stretches of sub-byte elements start at whole bytes from the first one on
   const int64_t element_;
   const int element_bits_;
@@ -214,6 +250,7 @@ class StretchRunner {
   const Converter convert_;
   std::byte* const tile_;
   int64_t starts_[Stages::kMaxStretches], buffered_[Stages::kMaxStretches], attributes_[Stages::kMaxStretches];
+  Call calls_[Stages::kMaxStretches];
   /// Of a swizzled side: rows are periods, and columns the runs of one.
   int64_t memory_rows_[Stages::kMaxStretches], image_rows_[Stages::kMaxStretches], pieces_[Stages::kMaxStretches],
       in_order_[Stages::kMaxStretches];
