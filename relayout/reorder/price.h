@@ -83,6 +83,9 @@ inline constexpr double kRepeated = 1, kFilledLine = 0.3;
 /// To move a sub-byte element that is not joined to bytes, and to fill one.
 inline constexpr double kSubByte = 0.5;
 
+/// To start a block that is converted by way of a buffer, and to move a piece to it or from it; and to convert a piece
+/// of whole lines straight to where it is written past the caches.
+inline constexpr double kBufferedBlock = 180, kBufferedPiece = 1.5, kStreamedPiece = 5;
 /// To start the conversion of a run; what a value adds whose neighbours have other attribute values.
 inline constexpr double kConvertedRun = 3.5, kVaried = 0.45;
 /// To convert a value: for each byte of the wider type; by a look into a table of bytes.

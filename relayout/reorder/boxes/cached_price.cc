@@ -110,8 +110,11 @@ double block_ns(const Loops& box, const ConvertedTransposition& method) {
 double block_ns(const Loops& box, const ConvertedElements& method) {
   const int64_t pieces = box.along_src.block * box.along_dst.block;
   const double values = number(box.elements) / number(box.blocks);
-  const double piece = method.runs ? price::kConvertedRun : price::kElement * (box.along_dst.dense ? 1 : 2);
-  return price::kGatherBlock + number(pieces) * piece +
+  const bool straight = box.past_cache && method.runs && box.piece[kDst] % kCacheLine == 0;
+  const double piece = straight      ? price::kStreamedPiece
+                       : method.runs ? price::kBufferedPiece
+                                     : price::kElement * (box.along_dst.dense ? 1 : 2);
+  return (straight ? price::kGatherBlock : price::kBufferedBlock) + number(pieces) * piece +
          values * (method.each + (differ(box.along_dst.axes) ? price::kVaried : 0));
 }
 

@@ -79,8 +79,13 @@ bool far_apart(const Loops& box) {
          kPage / 2;
 }
 
-/// Nanoseconds to reach the lines of a transposition through the caches whose rows and columns lie pages apart.
+/// Nanoseconds to reach the lines of a box through the caches that lie pages apart: of a transposition whose rows and
+/// columns do, and of single elements.
 double far_ns(const BoxPlan& box) {
+  if (box.as<Gather>() || box.as<ConvertedElements>()) {
+    const bool far = std::abs(box.along_dst.axes[0].stride[kSrc]) * box.unit_bits[kSrc] / 8 >= kPage / 2;
+    return far && box.along_dst.block > price::kTlbEntries ? number(box.elements) * price::kFarWide : 0;
+  }
   if ((!box.as<Transposition>() && !box.as<ConvertedTransposition>()) || !far_apart(box) ||
       box.along_src.block + box.along_dst.block <= price::kTlbEntries)
     return 0;
@@ -112,9 +117,11 @@ double factor_past(const BoxPlan& box) {
                                                                       : price::kPastCache;
 }
 
-/// Whether all steps of these axes start at lines of the destination, if the first one does.
-bool in_lines(const Axes& axes) {
-  return std::ranges::all_of(axes, [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; });
+/// Whether all steps of these axes start at lines of the destination, if the first one does, but those within a run.
+bool in_lines(const Axes& axes, int64_t run = 0) {
+  return std::ranges::all_of(axes, [run](const Axis& a) {
+    return a.table < 0 && (a.stride[kDst] % kCacheLine == 0 || std::abs(a.stride[kDst]) < run);
+  });
 }
 
 /// How many runs of the destination a box writes past the caches by themselves that share their first or last line with
@@ -134,13 +141,17 @@ double shared_runs(const BoxPlan& box) {
   // Rows that follow each other are put together in the cache, a block of them at a time.
   if (run_of_rows(box) == row * rows || interleaves(box)) return number(box.blocks);
   const bool dense = box.along_dst.dense || box.long_runs;
-  const int64_t run = dense ? row : box.piece[kDst];
-  double runs = regions * number(rows);
-  if (!dense) runs *= number(box.along_dst.count);
-  // A plan does not know where its arrays start. If they start at a line, as half of them do, such runs share none.
-  const bool whole = in_lines(box.loops) && in_lines(box.along_src.axes) && (dense || in_lines(box.along_dst.axes)) &&
+  // Rows that are parts of lines fill them together, where they follow each other.
+  const bool parts = dense && row >= kRegister && row < kCacheLine && kCacheLine % row == 0;
+  const int64_t run = parts ? run_of_rows(box) : dense ? row : box.piece[kDst];
+  const double runs = regions * number(rows) * number(row) / number(run);
+  // A plan does not know where its arrays start. If they start at a line, as half of them do, such runs share none, and
+  // boxes that are written past the cache only then do not share any.
+  const bool whole = in_lines(box.loops) && in_lines(box.along_src.axes, run) &&
+                     (dense || in_lines(box.along_dst.axes)) &&
                      (run % kCacheLine == 0 || (run >= kRegister && kCacheLine % run == 0));
-  return whole ? runs / 2 : runs;
+  if (whole) return box.from_lines_only ? 0 : runs / 2;
+  return runs;
 }
 
 /// Nanoseconds that a box written past the caches takes for parts of lines, beside its bytes.
@@ -182,7 +193,7 @@ class Price {
     written_ += bytes.to;
     ns_ += times * price::kBox;
     if (in_tile) {
-      ns_ += memory_.unfetched(bytes) + kernels;
+      ns_ += memory_.unfetched(bytes) + kernels + times * far_ns(box);
     } else if (box.past_cache || (fill && fill->past_cache)) {
       const double past = memory_.past(bytes);
       ns_ += times * ends_ns(box) + std::max(factor_past(box) * past, price::kBesideMemory * past + kernels);
