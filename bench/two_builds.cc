@@ -100,6 +100,7 @@ relayout_attributes attributes_of(const Pair& pair) {
   set(from.dst_scale, out.dst_scale, out.dst_scale_count, out.dst_scale_mask, out.dst_scale_groups);
   set(from.src_zero_point, out.src_zero_point, out.src_zero_point_count, out.src_zero_point_mask,
       out.src_zero_point_groups);
+  set(from.mean, out.mean, out.mean_count, out.mean_mask, out.mean_groups);
   set(from.dst_zero_point, out.dst_zero_point, out.dst_zero_point_count, out.dst_zero_point_mask,
       out.dst_zero_point_groups);
   return out;
@@ -211,12 +212,14 @@ std::vector<Pair> pairs_of(const Options& options) {
   if (options.suite) {
     for (const Case& c : all_cases()) out.push_back(pair_of(c));
   }
+  if (!options.seed && !options.kind.empty()) throw std::runtime_error("--kind goes only with --random");
   if (options.seed) {
     const auto kind = find_random_kind(options.kind);
     if (!kind && !options.kind.empty()) throw std::runtime_error("--kind " + options.kind + ": there is no such kind");
     for (const RandomCase& c : random_cases(*options.seed, options.count * (kind ? 1 : kRandomKindCount), kind))
       out.push_back(pair_of(c));
   }
+  if (out.empty()) throw std::runtime_error("nothing to do: give --random, --suite or --photos");
   std::erase_if(out, [&](const Pair& pair) { return pair.name.find(options.filter) == std::string::npos; });
   return out;
 }
@@ -289,7 +292,7 @@ std::string report(std::vector<Result> results, int slowest) {
 int run(const Options& options) {
   const Build before(options.before), after(options.after);
   const std::vector<Pair> pairs = pairs_of(options);
-  if (pairs.empty()) throw std::runtime_error("nothing to do: give --random, --suite or --photos");
+  if (pairs.empty()) throw std::runtime_error("--filter " + options.filter + ": no name contains that text");
   std::vector<Result> results;
   for (const Pair& pair : pairs) {
     results.push_back(time_both(before, after, pair, options));

@@ -105,7 +105,7 @@ Speeds measure_speeds(Stopwatch& stopwatch) {
   here.speeds = {.beyond_first = kNone, .beyond_second = kNone, .far_beyond = kNone, .kernels = 1};
   speeds.kernels = here.speeds.kernels = kernels_factor(stopwatch, here, in, out);
   const double first = wait_ns(stopwatch, here, here.l2 / 2, in, out);
-  const double second = wait_ns(stopwatch, here, 3 * here.l2, in, out);
+  const double second = wait_ns(stopwatch, here, 3 * here.l2 / 2, in, out);
   const double far = wait_ns(stopwatch, here, 8 * here.l2, in, out);
   speeds.beyond_first = std::max(kNone, first);
   speeds.beyond_second = std::max(kNone, second - first);

@@ -153,10 +153,20 @@ TEST(Stream, WhatStagesMoveLast) {
   EXPECT_GT(cases, 0);
 }
 
-Attributes scaled(int64_t count, uint32_t mask) {
+/// Attribute values for each index of the dims of a mask, in one of four forms: a scale of the source; that with a zero
+/// point of the destination; zero points of both sides; a mean for all, and a scale.
+Attributes values_for(int64_t count, uint32_t mask, int64_t form) {
+  const auto list = [&](double first, double step) {
+    PerMask out{{}, mask};
+    for (int64_t i = 0; i < count; ++i) out.values.push_back(first + step * static_cast<double>(i * 37 % 64));
+    return out;
+  };
   Attributes out;
-  for (int64_t i = 0; i < count; ++i) out.src_scale.values.push_back(static_cast<double>(3 + i * 37 % 64) / 64);
-  out.src_scale.mask = mask;
+  if (form != 2) out.src_scale = list(3.0 / 64, 1.0 / 64);
+  if (form == 1) out.dst_zero_point = {{7}, 0};
+  if (form == 2) out.src_zero_point = list(3, 1);
+  if (form == 2) out.dst_zero_point = list(5, 1);
+  if (form == 3) out.mean = {{0.5}, 0};
   return out;
 }
 
@@ -171,7 +181,7 @@ TEST(Stream, ScalesOfEachElementRowAndPiece) {
   std::vector<Row> rows = {{"abc", "bac", {7, 5, 503}, 0b000},         {"abc", "bac", {7, 5, 503}, 0b001},
                            {"abc", "bac", {7, 5, 503}, 0b100},         {"abcd", "ABcd16a8b", {32, 24, 1, 1}, 0b0001},
                            {"ABcd8a8b", "abcd", {40, 24, 3, 1}, 0b01}, {"aBc8b", "acb", {3, 40, 29}, 0b010},
-                           {"aBcd16b", "aBcd64b", {3, 128, 5, 7}, 0}};
+                           {"aBcd16b", "aBcd64b", {3, 128, 5, 7}, 0},  {"abc", "bac", {300, 2, 129}, 0b000}};
   for (const int64_t period : {7, 48, 223, 500, 513, 1024, 1400})
     rows.push_back({"ab", "ab", {3000 / period + 2, period}, 0b10});
   const std::pair<DType, DType> types[] = {
@@ -179,17 +189,19 @@ TEST(Stream, ScalesOfEachElementRowAndPiece) {
   int64_t turn = 0;
   for (const Row& row : rows) {
     const int64_t count = row.mask == 0 ? 1 : row.dims[std::countr_zero(row.mask)];
-    const Attributes attributes = scaled(count, row.mask);
     for (const auto& [src_type, dst_type] : types) {
+      const Attributes attributes = values_for(count, row.mask, turn++ % 4);
       const TensorDesc src = desc(row.from, row.dims, src_type), dst = desc(row.to, row.dims, dst_type);
       SCOPED_TRACE(describe(src, dst) + ", " + row.from + " -> " + row.to);
       const Expected expected(src, dst, attributes);
       for (const auto way : {Tuning::Way::boxes, Tuning::Way::stages}) {
-        const Plan plan = Plan::make(src, dst, attributes, {}, {.stream = Tuning::Stream::always, .way = way});
-        for (const int64_t past : {0, 16, 37}) {
-          const test::ScopedIsa isa_scope(isa_of_turn(turn++));
-          expected.expect_of(plan, past, {1, 3});
-          if (HasFatalFailure()) return;
+        for (const auto stream : {Tuning::Stream::always, Tuning::Stream::never}) {
+          const Plan plan = Plan::make(src, dst, attributes, {}, {.stream = stream, .way = way});
+          for (const int64_t past : {0, 16, 37}) {
+            const test::ScopedIsa isa_scope(isa_of_turn(turn++));
+            expected.expect_of(plan, past, {1, 3});
+            if (HasFatalFailure()) return;
+          }
         }
       }
     }

@@ -18,7 +18,7 @@ struct Speeds {
   /// Bytes a nanosecond that are written past the caches, and read from memory and from the last level.
   double write = 0, read = 0, read_l3 = 0;
   /// Nanoseconds that each byte of both sides waits in the caches if they exceed the first level, what is added beyond
-  /// the second, and beyond four times the second.
+  /// the second, and beyond Machine::far().
   double beyond_first = 0, beyond_second = 0, far_beyond = 0;
   /// What the times of kernels in the first level are multiplied by.
   double kernels = 0;
@@ -47,8 +47,9 @@ struct Machine {
   /// Bytes of both sides above which they are taken to come from memory, as half of the last level has other things.
   int64_t in_memory() const { return l3_share() / 2; }
   /// Bytes of both sides above which the second level keeps little of them. Smaller reorders are never written past the
-  /// cache unless that is asked for, as what reads the destination next finds it in the caches.
-  int64_t far() const { return std::min(4 * l2, in_memory()); }
+  /// cache unless that is asked for, as what reads the destination next finds it in the caches: in the last level, where
+  /// that is fast.
+  int64_t far() const { return std::min((slow_shared_l3() ? 2 : 4) * l2, in_memory()); }
 };
 
 /// Overrides choices of the planner, to try out others. The planner decides, by price, where `stream` is by_size, and

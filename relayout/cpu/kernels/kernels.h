@@ -186,7 +186,8 @@ struct Kernels {
   std::string_view isa;
   /// How many bytes one instruction puts into any order: 64, or 16.
   int64_t permuted_bytes;
-  /// How many f32 values a register holds. Runs of fewer are converted in memory, many at a time.
+  /// How many f32 values a register holds. Kernels that compute with attribute values take runs of fewer by way of
+  /// memory.
   int64_t values;
 #define RELAYOUT_KERNEL(name, signature, since, presence, stores, does) KernelMembers<signature>::Type name;
 #include "relayout/cpu/kernels/kernels.inc"

@@ -161,8 +161,8 @@ void Converter::repeat(bool stream, const std::byte* src, std::byte* dst, const 
   compute == ComputeType::f32 ? steps(context.plan.attribute_values()) : steps(context.plan.wide_attribute_values());
 }
 
-/// The attribute values of the elements of a run, in which they repeat: those of the table itself, or copies of them
-/// where they do not lie side by side there, or repeat within some elements.
+/// The attribute values of the elements of a run, in which they repeat every `period` elements: those of the table
+/// itself, or copies of them where they do not lie side by side there, or a list goes on beyond the end of a period.
 template <typename C>
 class AttributeRun {
  public:

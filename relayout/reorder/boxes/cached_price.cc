@@ -110,7 +110,8 @@ double block_ns(const Loops& box, const ConvertedTransposition& method) {
 double block_ns(const Loops& box, const ConvertedElements& method) {
   const int64_t pieces = box.along_src.block * box.along_dst.block;
   const double values = number(box.elements) / number(box.blocks);
-  const bool straight = box.past_cache && method.runs && box.piece[kDst] % kCacheLine == 0;
+  const bool varies = differ(box.along_src.axes) || differ(box.along_dst.axes);
+  const bool straight = box.past_cache && method.runs && !varies && box.piece[kDst] % kCacheLine == 0;
   const double piece = straight      ? price::kStreamedPiece
                        : method.runs ? price::kBufferedPiece
                                      : price::kElement * (box.along_dst.dense ? 1 : 2);

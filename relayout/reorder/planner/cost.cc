@@ -79,18 +79,23 @@ bool far_apart(const Loops& box) {
          kPage / 2;
 }
 
+/// The pieces of a box.
+double pieces_of(const BoxPlan& box) {
+  return number(count_elements(box.loops)) * number(box.along_src.count) * number(box.along_dst.count);
+}
+
 /// Nanoseconds to reach the lines of a box through the caches that lie pages apart: of a transposition whose rows and
-/// columns do, and of single elements.
+/// columns do, and of pieces that are read one by one.
 double far_ns(const BoxPlan& box) {
   if (box.as<Gather>() || box.as<ConvertedElements>()) {
     const bool far = std::abs(box.along_dst.axes[0].stride[kSrc]) * box.unit_bits[kSrc] / 8 >= kPage / 2;
-    return far && box.along_dst.block > price::kTlbEntries ? number(box.elements) * price::kFarWide : 0;
+    return far && box.along_dst.block > price::kTlbEntries ? pieces_of(box) * price::kFarWide : 0;
   }
   if ((!box.as<Transposition>() && !box.as<ConvertedTransposition>()) || !far_apart(box) ||
       box.along_src.block + box.along_dst.block <= price::kTlbEntries)
     return 0;
   const int64_t piece = box.piece[kSrc] + box.piece[kDst];
-  const double lines = number(box.elements) * number(piece) / number(kCacheLine);
+  const double lines = pieces_of(box) * number(piece) / number(kCacheLine);
   return lines * (piece < 8 ? price::kFarNarrow : price::kFarWide);
 }
 

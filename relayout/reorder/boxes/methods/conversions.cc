@@ -99,7 +99,10 @@ Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types,
   const bool past_cache = streams && types.whole_bytes();
   if (types.whole_bytes()) {
     runs.along_dst.block = past_cache ? kOpenLines : kMaxBuffered;
+    // Past the cache, rows that follow each other are put together in the second level.
+    const int64_t together = past_cache ? kInL2 / runs.bytes_along_dst() : kMaxBlockSide;
     runs.along_src.block = std::clamp<int64_t>(runs.along_dst.block / runs.along_dst.count, 1, kMaxBlockSide);
+    runs.along_src.block = std::clamp<int64_t>(together, 1, runs.along_src.block);
   } else {
     choose_sub_byte_blocks(runs);
   }
