@@ -47,8 +47,7 @@ struct Machine {
   /// Bytes of both sides above which they are taken to come from memory, as half of the last level has other things.
   int64_t in_memory() const { return l3_share() / 2; }
   /// Bytes of both sides above which the second level keeps little of them. Smaller reorders are never written past the
-  /// cache unless that is asked for, as what reads the destination next finds it in the caches: in the last level, where
-  /// that is fast.
+  /// cache unless that is asked for, as what reads the destination next finds it in the caches.
   int64_t far() const { return std::min((slow_shared_l3() ? 2 : 4) * l2, in_memory()); }
 };
 
