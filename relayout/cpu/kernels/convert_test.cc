@@ -273,6 +273,7 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
             ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected))
                 << rows << " of " << name(from) << " -> " << name(to);
             ASSERT_TRUE(src.intact() && dst.intact());
+            if (size > src_size) continue;
             std::ranges::fill(dst.bytes(), std::byte{0x3c});
             alignas(64) std::byte carry[133 * 64];
             kernel(src.data(), columns.data(), dst.data(), starts.data(), carry, true, rows, cols, attributes, 0);

@@ -1,5 +1,5 @@
 // A family of kernels (common-inl.h): transposition past the cache of elements of 1 and 2 bytes, and of values that are
-// converted to them. Reading, transposing and writing go on at the same time.
+// converted from or to them. Reading, transposing and writing go on at the same time.
 //
 // A *tile* is one or two lines of columns by one line of rows. Its columns are read line by line and interleaved in
 // *groups* of 8 bytes of columns, which stay in the first-level cache. From there rows are put together, 16 bytes of a
@@ -55,6 +55,7 @@ struct NarrowedColumns {
 
 /// A target: rows that start at lines of the destination. put() of a target writes the next one or two lines of row i.
 struct LineRows {
+  static constexpr int64_t kWiden = 1;
   std::byte* dst;
   const int64_t* starts;
 
@@ -66,8 +67,28 @@ struct LineRows {
   }
 };
 
+/// A target: rows that start at lines and are converted to f32, which is wider.
+template <DType S, class Operate>
+struct WidenedRows {
+  static constexpr int64_t kSize = sizeof(Storage<S>), kWiden = sizeof(float) / kSize;
+  std::byte* dst;
+  const int64_t* starts;
+  Operate operate;
+
+  HWY_INLINE WidenedRows at(int64_t row, int64_t bytes) const { return {dst + bytes, starts + row, operate}; }
+  template <int kLines>
+  HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
+    alignas(64) std::byte narrow[kLines * kCacheLine];
+    std::byte* const to = dst + starts[i];
+    for (int k = 0; k < kLines; ++k) _mm512_store_si512(narrow + k * kCacheLine, lines[k]);
+    for (int64_t b = 0; b < kLines * kCacheLine; b += kValues * kSize)
+      hn::Stream(operate(load_values<S>(narrow + b)), F32(), as<float>(to + b * kWiden));
+  }
+};
+
 /// A target: rows that start anywhere in lines, see CarriedRows.
 struct CarriedLineRows {
+  static constexpr int64_t kWiden = 1;
   std::byte* dst;
   const int64_t* starts;
   std::byte* carry;
@@ -246,7 +267,7 @@ struct PipelinedTransposition {
   /// have kRows rows, as most have.
   template <int kLines, bool kWhole>
   HWY_NOINLINE void step(const Tile& now, const std::byte* groups, const Tile& then, std::byte* next_groups) const {
-    const To at = to.at(now.row, now.col * kSize);
+    const To at = to.at(now.row, now.col * kSize * To::kWiden);
     const std::byte* const base = src + then.row * Columns::kFrom;
     const Ahead next = ahead_of(then);
     Starts starts = src_cols + then.col;
@@ -312,16 +333,30 @@ void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, 
   });
 }
 
+/// The kernel that converts S to f32, which is wider: rows are whole lines and start at lines.
+template <DType S>
+void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte*, bool,
+                        int64_t rows, int64_t cols, const RunAttributes* attributes, int64_t ahead) {
+  const PlainColumns<Storage<S>> columns;
+  with_arithmetic<DType::f32>(attributes, [&](auto operate) HWY_ATTR {
+    using To = WidenedRows<S, decltype(operate)>;
+    PipelinedTransposition<PlainColumns<Storage<S>>, To>{columns, src,  src_cols, {dst, dst_rows, operate},
+                                                         rows,    cols, ahead}
+        .run();
+  });
+}
+
 constexpr std::array<std::array<PipelinedKernel, kPairedTypes>, kPairedTypes> pipelined_conversions() {
   std::array<std::array<PipelinedKernel, kPairedTypes>, kPairedTypes> out{};
-  const auto narrow = [&]<DType kNarrow>(std::integral_constant<DType, kNarrow>) {
-    out[static_cast<std::size_t>(DType::f32)][static_cast<std::size_t>(kNarrow)] =
-        &transpose_narrowing<DType::f32, kNarrow>;
+  const auto both_ways = [&]<DType kNarrow>(std::integral_constant<DType, kNarrow>) {
+    constexpr auto f32 = static_cast<std::size_t>(DType::f32), narrow = static_cast<std::size_t>(kNarrow);
+    out[f32][narrow] = &transpose_narrowing<DType::f32, kNarrow>;
+    out[narrow][f32] = &transpose_widening<kNarrow>;
   };
-  narrow(std::integral_constant<DType, DType::u8>());
-  narrow(std::integral_constant<DType, DType::s8>());
-  narrow(std::integral_constant<DType, DType::f16>());
-  narrow(std::integral_constant<DType, DType::bf16>());
+  both_ways(std::integral_constant<DType, DType::u8>());
+  both_ways(std::integral_constant<DType, DType::s8>());
+  both_ways(std::integral_constant<DType, DType::f16>());
+  both_ways(std::integral_constant<DType, DType::bf16>());
   return out;
 }
 

@@ -70,6 +70,15 @@ class NarrowRows {
 /// The reverse of narrow_block(): transposes a block into rows of narrow elements in the first-level cache, and then
 /// converts the rows.
 void widen_block(const Converter& convert, const Loops& loops, bool packs, const Block& block) {
+  const int64_t bytes = loops.piece[kSrc];
+  if (const int64_t whole = block.cols - block.cols % (kCacheLine / bytes);
+      block.stream && packs && convert.pipelined && convert.even && whole > 0) {
+    convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
+                      convert.attributes(block).get(), block.ahead);
+    if (whole < block.cols)
+      widen_block(convert, loops, packs, sub_block(loops, block, 0, block.rows, whole, block.cols - whole));
+    return;
+  }
   NarrowRows narrow(convert.context, loops, packs);
   for (int64_t row = 0; row < block.rows; row += NarrowRows::kRows) {
     const int64_t rows = std::min(NarrowRows::kRows, block.rows - row), step = narrow.most_cols(rows);
