@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
 
@@ -50,7 +51,8 @@ struct Pair {
 /// A build of relayout: the functions of its C library.
 class Build {
  public:
-  explicit Build(const std::string& path) : path_(path), handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  explicit Build(const std::string& path)
+      : path_(path), handle_(dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL)) {
     if (handle_ == nullptr) throw std::runtime_error(fmt::format("{}: {}", path, dlerror()));
     find(desc_parse, "relayout_desc_parse");
     find(desc_free, "relayout_desc_free");
@@ -309,18 +311,22 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   relayout::bench::Options options;
   CLI::App app("Two builds of relayout on the same conversions, in turns", "relayout_two_builds");
-  app.add_option("before", options.before, "The shared library of one build")->required();
-  app.add_option("after", options.after, "The shared library of the other")->required();
+  app.add_option("before", options.before, "The shared library of one build")->required()->check(CLI::ExistingFile);
+  app.add_option("after", options.after, "The shared library of the other")->required()->check(CLI::ExistingFile);
   app.add_option("--random", options.seed, "Conversions drawn from this seed");
-  app.add_option("--count", options.count, "How many of a kind")->capture_default_str();
+  app.add_option("--count", options.count, "How many of a kind")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--kind", options.kind, "Only this kind");
   app.add_flag("--suite", options.suite, "The project's list of conversions");
   app.add_flag("--photos", options.photos, "Images of a few channels");
   app.add_option("--filter", options.filter, "Only those whose names contain this");
   app.add_flag("--explain", options.explain, "Print both plans of what is timed");
   app.add_flag("--all", options.all, "Time conversions with equal plans as well");
-  app.add_option("--threads", options.threads, "")->capture_default_str();
-  app.add_option("--repeat", options.repeat, "How many turns each has")->capture_default_str();
+  app.add_option("--threads", options.threads, "On how many threads")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--repeat", options.repeat, "How many turns each has")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   app.add_option("--slowest", options.slowest, "How many to list at the end")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {

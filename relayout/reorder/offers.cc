@@ -27,6 +27,13 @@ std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const At
   const bool both = tuning.stream == Stream::by_size && chosen.data().far();
   std::vector<Stream> stores{tuning.stream};
   if (both) stores = {Stream::never, Stream::always, Stream::by_size};
+  // A reorder that no line program can do goes box by box, where it is asked to go by lines.
+  const auto by_lines = [](const Plan& plan) {
+    return std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) {
+      const auto* tiles = box.as<TileRuns>();
+      return box.as<ProgrammedLines>() != nullptr || (tiles != nullptr && tiles->by_lines());
+    });
+  };
   std::vector<Offer> out;
   for (const Tuning::Way way : {Tuning::Way::boxes, Tuning::Way::lines, Tuning::Way::stages, Tuning::Way::cheapest}) {
     for (const Stream store : stores) {
@@ -34,6 +41,7 @@ std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const At
       one.way = way;
       one.stream = store;
       Plan plan = Plan::make(src, dst, attributes, machine, one);
+      if (way == Tuning::Way::lines && !by_lines(plan)) continue;
       if (std::ranges::any_of(out, [&](const Offer& offer) { return same(offer.plan, plan); })) continue;
       const bool is_chosen = same(plan, chosen);
       out.push_back({way, is_chosen ? chosen : std::move(plan), is_chosen});

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "bench/lines.h"
 #include "bench/report.h"
 #include "relayout/cpu/reorder.h"
 #include "tools/command/common.h"
@@ -141,14 +142,21 @@ int run_pair(const BenchOptions& options, bool json) {
   const auto drawn = one_random_case(options.random);
   const LayoutPair pair = drawn ? pair_of(*drawn) : pair_of(options);
   bench::MeasureOptions how = measure_options(options);
-  if (drawn) how.misalign = drawn->misalign;
+  if (drawn) {
+    // As in a list of cases.
+    how.misalign = drawn->misalign;
+    how.copy_bytes = bench::bytes_of_lines(pair.src, pair.dst, drawn->misalign);
+  }
   const bench::Measurement measured =
       from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, how); });
   if (measured.tuned) report_tune_file(measured.tuned->tuned);
-  Json report = measurement_json(pair, measured);
+  Json report;
+  if (drawn) report = {{"kind", name(drawn->kind)}, {"number", drawn->number}, {"name", name_of(*drawn)}};
+  report.update(measurement_json(pair, measured));
   if (!options.explain.empty()) report["plan"] = plan_text(pair, options.explain);
   if (options.out) bench::write_json(*options.out, report);
-  std::string text = measurement_text(pair, measured);
+  std::string text = drawn ? bold(name_of(*drawn)) + "\n" : "";
+  text += measurement_text(pair, measured);
   if (!options.explain.empty()) text += "\n" + plan_text(pair, options.explain) + "\n";
   write_stdout(json ? json_text(report) : text);
   if (measured.verified && !*measured.verified) wrong_result();
