@@ -314,7 +314,9 @@ int main(int argc, char** argv) {
   app.add_option("before", options.before, "The shared library of one build")->required()->check(CLI::ExistingFile);
   app.add_option("after", options.after, "The shared library of the other")->required()->check(CLI::ExistingFile);
   app.add_option("--random", options.seed, "Conversions drawn from this seed");
-  app.add_option("--count", options.count, "How many of a kind")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--count", options.count, "How many of a kind")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
   app.add_option("--kind", options.kind, "Only this kind");
   app.add_flag("--suite", options.suite, "The project's list of conversions");
   app.add_flag("--photos", options.photos, "Images of a few channels");
@@ -323,10 +325,10 @@ int main(int argc, char** argv) {
   app.add_flag("--all", options.all, "Time conversions with equal plans as well");
   app.add_option("--threads", options.threads, "On how many threads")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
   app.add_option("--repeat", options.repeat, "How many turns each has")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
   app.add_option("--slowest", options.slowest, "How many to list at the end")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
