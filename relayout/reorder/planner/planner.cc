@@ -203,7 +203,8 @@ Answer Planner::indexed_boxes(const std::vector<Box>& boxes, const Tables& table
   // What lies in the second level need not be fetched.
   const bool far = std::max(request_.src.span_bytes(), request_.dst.span_bytes()) > request_.machine.l2;
   for (BoxPlan& box : answer.boxes) {
-    if (box.along_src.axes[0].listed && far) box.list_ahead = kListAhead;
+    const Axes& axes = box.along_src.axes;  // stages have none
+    if (far && !axes.empty() && axes[0].listed) box.list_ahead = kListAhead;
   }
   add_fills(answer, 0);
   return answer;
