@@ -6,8 +6,9 @@
 //
 // Both are loaded into this program through the functions of relayout_c.h, so each conversion runs by the one and by
 // the other from the same memory to the same memory, a few milliseconds apart. A conversion whose plans read alike
-// (relayout_plan_explain) is not timed and counts as 1, unless --all asks for it: where only the plans have changed,
-// that leaves the conversions that matter, and the noise of the others out.
+// (relayout_plan_explain) is not timed and counts as 1: where only plans have changed, the noise of all others stays
+// out in this way. Where kernels have changed, --all times every conversion, as plans that read alike may run by other
+// code.
 #include <dlfcn.h>
 #include <fmt/format.h>
 

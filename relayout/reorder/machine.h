@@ -47,7 +47,8 @@ struct Machine {
   /// Bytes of both sides above which they are taken to come from memory, as half of the last level has other things.
   int64_t in_memory() const { return l3_share() / 2; }
   /// Bytes of both sides above which the second level keeps little of them. Smaller reorders are never written past the
-  /// cache unless that is asked for, as what reads the destination next finds it in the caches.
+  /// cache unless that is asked for, as the next reader finds the destination in the caches; where the last level is
+  /// slow, that helps it less.
   int64_t far() const { return std::min((slow_shared_l3() ? 2 : 4) * l2, in_memory()); }
 };
 

@@ -113,8 +113,8 @@ void stream_block(const RunContext& context, const BoxPlan& box, const Block& bl
   // The answer must be the same for all blocks of a box, as two of them may share a line.
   const bool one_run = cols.most >= cols.total && box.along_src.axes.size() == 1 &&
                        box.along_src.axes[0].stride[kDst] == row_bytes && rows.most * row_bytes <= kInL2;
-  // Rows are converted straight to where they belong, except short ones that end within a line in which the next row
-  // begins.
+  // Rows are converted straight to where they belong. But where a row ends within the line in which the next one
+  // begins, each would wait for two parts of lines; an image of rows of up to a page takes less time than that.
   const bool within_lines = one_run && box.as<ConvertedRuns>() && row_bytes % kCacheLine != 0 && row_bytes < kPage;
   const auto streamed = [&](const auto& method) { return stream(context, box, method, block); };
   if (!within_lines && std::visit(streamed, box.method)) return;

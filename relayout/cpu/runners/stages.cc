@@ -149,7 +149,7 @@ class StretchRunner {
   void list_calls() {
     if (moves_ || packed_) return;
     for (int64_t i = 0; i < stretches_.count; i += calls_[call_count_ - 1].count) calls_[call_count_++] = call_from(i);
-    // Short stretches of which few are converted by a call are joined.
+    // Short stretches are joined where a call converts so few elements that it takes longer to call than to join them.
     constexpr int64_t kManyElements = 128;
     joined_ = call_count_ > 1 && convert_.joins(stretches_.run) &&
               stretches_.count * stretches_.run < call_count_ * kManyElements;

@@ -100,9 +100,10 @@ Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types,
   if (types.whole_bytes()) {
     runs.along_dst.block = past_cache ? kOpenLines : kMaxBuffered;
     // Past the cache, rows that follow each other are put together in the second level.
-    const int64_t together = past_cache ? kInL2 / runs.bytes_along_dst() : kMaxBlockSide;
-    runs.along_src.block = std::clamp<int64_t>(runs.along_dst.block / runs.along_dst.count, 1, kMaxBlockSide);
-    runs.along_src.block = std::clamp<int64_t>(together, 1, runs.along_src.block);
+    const int64_t bytes = runs.bytes_along_dst(),
+                  most = past_cache ? std::max<int64_t>(1, kInL2 / bytes) : kMaxBlockSide;
+    runs.along_src.block =
+        std::clamp<int64_t>(runs.along_dst.block / runs.along_dst.count, 1, std::min(most, kMaxBlockSide));
   } else {
     choose_sub_byte_blocks(runs);
   }
