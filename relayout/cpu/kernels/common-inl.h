@@ -73,9 +73,14 @@ HWY_INLINE T* as(std::byte* at) {
 
 /// Copies 64 bytes, from any address to any address.
 HWY_INLINE void copy_line(const std::byte* src, std::byte* dst) {
+#if HWY_ARCH_ARM
+  // By pairs of registers, whose instructions add an offset to the address; Highway's (ld1, st1) do neither.
+  __builtin_memcpy(dst, src, kCacheLine);
+#else
   const Wide<uint8_t> d;
   for (int64_t i = 0; i < kCacheLine; i += 16 * kBlocks)
     hn::StoreU(hn::LoadU(d, as<uint8_t>(src + i)), d, as<uint8_t>(dst + i));
+#endif
 }
 
 template <bool kStream, class D, typename T>

@@ -4,10 +4,8 @@
 
 namespace {
 
-RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
-  if (n <= 64) return copy_short(src, dst, n);
-  // The C library has the best copy of long runs for this machine.
-  if (n >= 1024) return void(__builtin_memcpy(dst, src, static_cast<std::size_t>(n)));
+/// Copies 64 bytes or more.
+RELAYOUT_INLINE void copy_lines(const std::byte* src, std::byte* dst, int64_t n) {
   for (int64_t i = 0; i + kCacheLine < n; i += kCacheLine) copy_line(src + i, dst + i);
   copy_line(src + n - kCacheLine, dst + n - kCacheLine);
 }
@@ -53,8 +51,10 @@ RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
       store_unaligned(to + last, tail);
     });
   };
-  if (bytes > 64)
-    each([=](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_one(from, to, bytes); });
+  if (bytes >= 1024)  // of long runs the C library has the best copy for this machine
+    each([=](const std::byte* from, std::byte* to) { __builtin_memcpy(to, from, static_cast<std::size_t>(bytes)); });
+  else if (bytes > kCacheLine)
+    each([=](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_lines(from, to, bytes); });
   else if (bytes > 32)
     by(Bytes32());
   else if (bytes > 16)
