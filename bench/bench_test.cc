@@ -285,6 +285,12 @@ TEST(Charts, OfASweepAndOfWhatIsNone) {
   const std::string picture = sweep_chart(report);
   EXPECT_NE(picture.find("f32 x -&gt; y"), std::string::npos);
   EXPECT_NE(picture.find("16 KiB"), std::string::npos);
+  EXPECT_FALSE(sweep.wrong());
+  EXPECT_EQ(sweep_text(sweep).find("verified"), std::string::npos);
+  sweep.points.front().measured.verified = true;
+  sweep.points.back().measured.verified = false;
+  EXPECT_TRUE(sweep.wrong());
+  EXPECT_TRUE(sweep_text(sweep).ends_with("verified: 1 right, 1 wrong\n"));
   EXPECT_THROW(suite_chart(report, 1), Error);
   EXPECT_THROW(suite_chart(suite_json({ratio_result(0, 1, "p")}), 2), Error);
   EXPECT_THROW(sweep_chart(Json::array()), Error);

@@ -97,6 +97,7 @@ struct Measurement {
   std::vector<CompetitorResult> competitors;
   std::vector<OfferResult> offers;  // where they were asked for, the cheapest by prediction first
 
+  bool wrong() const { return verified && !*verified; }
   /// How many times as long the plan takes as the fastest of the offers; 1 where there are none.
   double regret() const;
 };

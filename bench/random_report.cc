@@ -149,6 +149,9 @@ std::string random_text(uint64_t seed, std::span<const RandomResult> results, in
   out +=
       "\nA copy is the faster of memcpy and a non-temporal copy of as many lines of 64 bytes as the conversion "
       "touches.\n";
+  VerifiedCount verified;
+  for (const RandomResult& result : results) verified.add(result.measured);
+  out += verified.text();
   const auto slow = slowest(results, slowest_count);
   if (!slow.empty()) out += slow.size() == 1 ? "\nthe slowest\n" : fmt::format("\nthe {} slowest\n", slow.size());
   for (const RandomResult* result : slow) out += slow_text(*result);

@@ -23,7 +23,7 @@ struct RandomResult {
   Measurement measured;
   std::string error;  // why it was not measured; else ""
 
-  bool wrong() const { return error.empty() && measured.verified && !*measured.verified; }
+  bool wrong() const { return error.empty() && measured.wrong(); }
 };
 
 /// Measures each case; `options.misalign` and `options.copy_bytes` are not used. `done` (which may be null) is called

@@ -1,4 +1,5 @@
 // Random cases: what a seed means, what can be drawn, and what is concluded from results.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -218,6 +219,19 @@ TEST(RandomRun, ResultsAreRightAndCopiesAreOfLines) {
     EXPECT_EQ(result.measured.misalign, c.misalign);
     EXPECT_EQ(result.measured.copy_bytes, bytes_of_lines(c.src_desc(), c.dst_desc(), c.misalign)) << name_of(c);
   }
+  EXPECT_NE(random_text(4, results, 0).find(fmt::format("\nverified: {} right, 0 wrong\n", results.size())),
+            std::string::npos);
+}
+
+TEST(Report, SaysHowManyResultsWereCompared) {
+  VerifiedCount count;
+  EXPECT_EQ(count.text(), "");
+  Measurement right, wrong, large;
+  right.verified = true;
+  wrong.verified = false;
+  large.too_large_to_verify = true;
+  for (const Measurement& m : {Measurement(), right, right, wrong, large}) count.add(m);
+  EXPECT_EQ(count.text(), "verified: 2 right, 1 wrong; 1 with more than 4194304 elements not looked at\n");
 }
 
 TEST(RandomRun, WhatCannotBeMeasuredSaysWhy) {

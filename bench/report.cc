@@ -275,7 +275,22 @@ std::string suite_text(const std::vector<CaseResult>& results) {
     out += fmt::format("Plan::cost is within 25 % of {} of {} measured times\n", predicted.within_25_percent,
                        predicted.cases);
   }
-  return out;
+  VerifiedCount verified;
+  for (const CaseResult& result : results) verified.add(result.measured);
+  return out + verified.text();
+}
+
+void VerifiedCount::add(const Measurement& measured) {
+  right += measured.verified && !measured.wrong();
+  wrong += measured.wrong();
+  too_large += measured.too_large_to_verify;
+}
+
+std::string VerifiedCount::text() const {
+  if (right + wrong + too_large == 0) return "";
+  std::string out = fmt::format("verified: {} right, {} wrong", right, wrong);
+  if (too_large > 0) out += fmt::format("; {} with more than {} elements not looked at", too_large, kMostVerified);
+  return out + "\n";
 }
 
 std::string sweep_text(const Sweep& sweep) {
@@ -289,7 +304,9 @@ std::string sweep_text(const Sweep& sweep) {
                        time_text(m.median_ns), m.gbps, rate(m.memcpy_ns),
                        cell(rate(m.nt_copy_ns.value_or(0)), "{:.1f}"), m.ratio);
   }
-  return out;
+  VerifiedCount verified;
+  for (const Sweep::Point& point : sweep.points) verified.add(point.measured);
+  return out + verified.text();
 }
 
 void check_writable(const std::string& path) { OutputFile::create(path, 0, /*overwrite=*/true); }

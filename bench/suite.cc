@@ -131,6 +131,10 @@ std::vector<Sweep> run_sweep(const MeasureOptions& options, const std::string& f
   return out;
 }
 
+bool Sweep::wrong() const {
+  return std::ranges::any_of(points, [](const Point& point) { return point.measured.wrong(); });
+}
+
 double geometric_mean(std::span<const double> values) {
   if (values.empty()) return 0;
   double sum = 0;

@@ -57,7 +57,7 @@ struct CaseResult {
 
   /// In the row's metric.
   double value() const;
-  bool wrong() const { return error.empty() && measured.verified && !*measured.verified; }
+  bool wrong() const { return error.empty() && measured.wrong(); }
   bool met() const { return error.empty() && !wrong() && value() <= about->goal; }
 };
 
@@ -80,6 +80,8 @@ struct Sweep {
     Measurement measured;
   };
   std::vector<Point> points;
+
+  bool wrong() const;
 };
 
 /// Sizes that do not fit into memory are left out, and so are conversions whose name does not contain `filter`.

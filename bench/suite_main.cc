@@ -43,11 +43,12 @@ Json run_suite_and_print(const Options& options, bool& wrong) {
   return suite_json(results);
 }
 
-Json run_sweep_and_print(const Options& options) {
+Json run_sweep_and_print(const Options& options, bool& wrong) {
   MeasureOptions measure = options.suite.measure;
   measure.threads = options.suite.threads.front();
   const auto sweeps = run_sweep(measure, options.suite.filter, options.largest_mib << 20, nullptr);
   for (const Sweep& sweep : sweeps) print(sweep_text(sweep) + "\n");
+  wrong = std::ranges::any_of(sweeps, &Sweep::wrong);
   return sweep_json(sweeps);
 }
 
@@ -76,7 +77,7 @@ int run(Options& options) {
   }
   bool wrong = false;
   const Json report = options.seed    ? run_random_and_print(options, wrong)
-                      : options.sweep ? run_sweep_and_print(options)
+                      : options.sweep ? run_sweep_and_print(options, wrong)
                                       : run_suite_and_print(options, wrong);
   if (!options.out.empty()) write_json(options.out, report);
   if (wrong) throw Error(ErrorCode::internal, "a result differs from the reference's");

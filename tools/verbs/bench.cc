@@ -190,6 +190,7 @@ int run_sweep(const BenchOptions& options, bool json) {
   std::string text;
   for (const bench::Sweep& sweep : sweeps) text += (text.empty() ? "" : "\n") + bench::sweep_text(sweep);
   write_stdout(json ? json_text(report) : text);
+  if (std::ranges::any_of(sweeps, &bench::Sweep::wrong)) wrong_result();
   return kOk;
 }
 

@@ -1,5 +1,5 @@
-// Generated code for small reorders that move bits: a *leaf* beside the runners, which does a whole plan by straight
-// code (internal to cpu).
+// Generated code for small reorders that move bits: machine code for one plan, which takes the place of the runners
+// (internal to cpu).
 //
 // Where both sides together are in the caches, a reorder takes a few hundred nanoseconds, of which lists of rows, loops
 // over few elements and tables of line programs take most. Generated code has none of these: what is known of the plan
