@@ -171,24 +171,40 @@ Attributes values_for(int64_t count, uint32_t mask, int64_t form) {
 }
 
 // Scales of the dim that changes fastest, which repeat in runs that go on over the others: shorter than what is
-// converted at a time and longer, and by whole lines or not. Rows that share lines; pieces with a scale each.
+// converted at a time and longer, and by whole lines or not. Rows that share lines; pieces with a scale each. Periods
+// of two and three axes, in long and short runs; columns whose elements' and whose own values differ.
 TEST(Stream, ScalesOfEachElementRowAndPiece) {
   struct Row {
     const char *from, *to;
     Dims dims;
     uint32_t mask;
   };
-  std::vector<Row> rows = {{"abc", "bac", {7, 5, 503}, 0b000},         {"abc", "bac", {7, 5, 503}, 0b001},
-                           {"abc", "bac", {7, 5, 503}, 0b100},         {"abcd", "ABcd16a8b", {32, 24, 1, 1}, 0b0001},
-                           {"ABcd8a8b", "abcd", {40, 24, 3, 1}, 0b01}, {"aBc8b", "acb", {3, 40, 29}, 0b010},
-                           {"aBcd16b", "aBcd64b", {3, 128, 5, 7}, 0},  {"abc", "bac", {300, 2, 129}, 0b000}};
+  std::vector<Row> rows = {{"abc", "bac", {7, 5, 503}, 0b000},
+                           {"abc", "bac", {7, 5, 503}, 0b001},
+                           {"abc", "bac", {7, 5, 503}, 0b100},
+                           {"abcd", "ABcd16a8b", {32, 24, 1, 1}, 0b0001},
+                           {"ABcd8a8b", "abcd", {40, 24, 3, 1}, 0b01},
+                           {"aBc8b", "acb", {3, 40, 29}, 0b010},
+                           {"aBcd16b", "aBcd64b", {3, 128, 5, 7}, 0},
+                           {"abc", "bac", {300, 2, 129}, 0b000},
+                           {"ABcd8a8b", "ABcd8a8b", {40, 24, 3, 3}, 1},
+                           {"ABcd8a8b", "ABcd8a8b", {40, 7, 1, 1}, 0b0011},
+                           {"ABcd4b8a2b", "ABcd4b8a2b", {24, 24, 5, 1}, 0b0011},
+                           {"ABcd4a8b2a", "ABcd4a8b2a", {48, 24, 17, 3}, 0b0001},
+                           {"abc", "abc", {90, 5, 3}, 0b010},
+                           {"abc", "abc", {3, 3, 70}, 0b010},
+                           {"aBcd4b", "aBcd4b", {3, 43, 2, 2}, 0b0010},
+                           {"aBc8b", "aBc32b", {3, 64, 37}, 0b010},
+                           {"ABcd16a4b", "abcd", {20, 24, 5, 1}, 0b11},
+                           {"abc", "acb", {7, 20, 33}, 0b110}};
   for (const int64_t period : {7, 48, 223, 500, 513, 1024, 1400})
     rows.push_back({"ab", "ab", {3000 / period + 2, period}, 0b10});
-  const std::pair<DType, DType> types[] = {
-      {DType::f32, DType::s32}, {DType::s8, DType::f16}, {DType::u8, DType::f32}, {DType::f32, DType::u64}};
+  const std::pair<DType, DType> types[] = {{DType::f32, DType::s32}, {DType::s8, DType::f16}, {DType::u8, DType::f32},
+                                           {DType::f32, DType::u64}, {DType::f32, DType::s8}, {DType::s32, DType::f64}};
   int64_t turn = 0;
   for (const Row& row : rows) {
-    const int64_t count = row.mask == 0 ? 1 : row.dims[std::countr_zero(row.mask)];
+    int64_t count = 1;
+    for (int d = 0; d < row.dims.size(); ++d) count *= row.mask >> d & 1 ? row.dims[d] : 1;
     for (const auto& [src_type, dst_type] : types) {
       const Attributes attributes = values_for(count, row.mask, turn++ % 4);
       const TensorDesc src = desc(row.from, row.dims, src_type), dst = desc(row.to, row.dims, dst_type);

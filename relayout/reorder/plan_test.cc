@@ -266,6 +266,34 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
 }
 
 // 37 rows of b by 5 at a time leave 2, of 43 elements each in the source and of 131 in the destination.
+// A scale for each channel, whose values repeat in a run of blocks: the periods of runs.
+TEST(Plan, RunsHavePeriodsOfAttributeValues) {
+  const auto run_of = [](std::string_view layout, std::string_view to, const Dims& dims, uint32_t mask) {
+    Attributes attributes;
+    attributes.src_scale.mask = mask;
+    int64_t count = 1;
+    for (int d = 0; d < dims.size(); ++d) count *= mask >> d & 1 ? dims[d] : 1;
+    attributes.src_scale.values.assign(static_cast<std::size_t>(count), 0.5);
+    const Plan plan = Plan::make(desc(layout, dims, DType::s8), desc(to, dims, DType::f16), attributes, {},
+                                 {.way = Tuning::Way::boxes});
+    return BoxPlan(plan.data().boxes()[0]);
+  };
+  const auto period_of = [&](std::string_view layout, const Dims& dims, uint32_t mask) {
+    const BoxPlan box = run_of(layout, layout, dims, mask);
+    const auto* runs = box.as<ConvertedRuns>();
+    return runs ? runs->period() : -1;
+  };
+  EXPECT_EQ(period_of("acdb", {2, 5, 7, 7}, 0b10), 5);
+  EXPECT_EQ(period_of("ABcd8a8b", {40, 24, 3, 3}, 0b1), 64);
+  EXPECT_EQ(period_of("ABcd4b8a2b", {24, 24, 5, 1}, 0b11), 64);
+  EXPECT_EQ(period_of("ABcd4a8b2a", {48, 24, 5, 1}, 0b1), 64);
+  EXPECT_EQ(period_of("abcd", {40, 5, 3, 1}, 0b10), 15);
+  EXPECT_EQ(period_of("abcd", {3, 5, 30, 30}, 0b10), 1);       // long runs with one value each
+  EXPECT_EQ(period_of("ABcd16a32b", {64, 64, 3, 3}, 0b1), 1);  // a period is too long
+  // Rows are the steps that make a block, where the nearest in the destination are few.
+  EXPECT_EQ(run_of("aBc8b", "aBc32b", {3, 64, 99}, 0b10).along_src.count, 99);
+}
+
 TEST(Plan, ExplainSaysWhatChunksLeave) {
   const std::string text = plan_of("abc", "cba", {131, 37, 43}, DType::s4).explain();
   EXPECT_NE(text.find("      loop  7 steps of 215 elements -> 655 elements\n"

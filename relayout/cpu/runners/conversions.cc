@@ -7,11 +7,22 @@ namespace relayout::cpu {
 namespace {
 
 /// Runs in which the attribute values repeat.
-void repeat(const Converter& convert, const Block& block, int64_t period, bool stream) {
+void repeat(const Converter& convert, const Block& block, const ConvertedRuns& method, bool stream) {
+  /// Rows of fewer periods are converted together, as listing the values of one takes as long as converting them.
+  constexpr int64_t kManyPeriods = 8;
+  const auto& [inner, middle, outer] = method.axes;
+  int64_t starts[ConvertedRuns::kMostPeriod], pieces = 0;
+  for (int64_t o = 0; o < outer.extent; ++o)
+    for (int64_t m = 0; m < middle.extent; ++m) starts[pieces++] = o * outer.attribute + m * middle.attribute;
+  const AttributePattern pattern{inner.extent, inner.attribute, pieces, starts};
+  if (block.cols < kManyPeriods * pattern.period() && convert.joins(pattern.n, false)) {
+    return convert.rows_of_short_runs(stream, block, block.src, block.src_rows, block.dst, block.dst_rows, block.cols,
+                                      pattern);
+  }
   for (int64_t r = 0; r < block.rows; ++r) {
     std::byte* const to = block.dst + block.dst_rows[r];
     convert.repeat(stream, block.src + block.src_rows[r], to, to, block.offset[kAttribute] + r * convert.row_attribute,
-                   1, block.cols, period);
+                   pattern, block.cols);
   }
 }
 
@@ -19,7 +30,7 @@ void repeat(const Converter& convert, const Block& block, int64_t period, bool s
 
 void make(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& whole) {
   const Converter convert(context, loops);
-  if (method.period != 0) return repeat(convert, whole, method.period, false);
+  if (method.period() > 1) return repeat(convert, whole, method, false);
   const Block block = fetched_ahead(loops, whole);
   if (!convert.straight_rows) return convert.by_buffer(loops, block, false);
   convert.rows(block.stream, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
@@ -28,8 +39,8 @@ void make(const RunContext& context, const Loops& loops, const ConvertedRuns& me
 
 bool stream(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block) {
   const Converter convert(context, loops);
-  if (method.period != 0) {
-    repeat(convert, block, method.period, true);
+  if (method.period() > 1) {
+    repeat(convert, block, method, true);
     return true;
   }
   if (!convert.straight_rows) return false;

@@ -2,6 +2,7 @@
 #include "relayout/cpu/runners/converter.h"
 #include "relayout/cpu/runners/methods.h"
 #include "relayout/cpu/runners/packed.h"
+#include "relayout/cpu/runners/steps.h"
 #include "relayout/cpu/runners/transposition.h"
 
 namespace relayout::cpu {
@@ -24,6 +25,11 @@ void narrow_block(const Converter& convert, const Loops& loops, bool packs, cons
                            convert.attributes(first, convert.row_attribute, convert.col_attribute).get(), rows.ahead);
                      }
                      prefetch_columns(rows, col, cols, rows.rows * loops.piece[kSrc], rows.ahead);
+                     if (cols > 1 && convert.joins(rows.rows, false)) {
+                       const Dense attributes(cols, convert.col_attribute);
+                       return convert.short_runs(false, rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
+                                                 first, attributes.at, convert.row_attribute);
+                     }
                      for (int64_t c = 0; c < cols; ++c) {
                        convert.run(rows.src + rows.src_cols[col + c], to + starts[c], nullptr,
                                    first + c * convert.col_attribute, convert.row_attribute, rows.rows);

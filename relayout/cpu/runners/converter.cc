@@ -1,6 +1,7 @@
 // The steps of a conversion: load, arithmetic, store; or straight from one type to the other.
 #include "relayout/cpu/runners/converter.h"
 
+#include <cstring>
 #include <numeric>
 
 #include "relayout/cpu/runners/gather.h"
@@ -15,6 +16,37 @@ namespace {
 constexpr int64_t kChunk = 512;
 /// Bytes of the widest element.
 constexpr std::size_t kWidest = 8;
+
+/// Values that list_values() writes at a time, up to so many behind the end.
+constexpr int64_t kListed = 4;
+
+/// Lists the attribute values of runs of n elements side by side: those of run r start at index at[r], `step` apart.
+void list_values(const float* values, Starts at, int64_t runs, int64_t n, int64_t step, float* to) {
+  struct Some {
+    float of[kListed];
+  };
+  const auto put = [](float* where, const Some& some) { std::memcpy(where, &some, sizeof some); };
+  if (step == 0) {
+    for (int64_t r = 0; r < runs; ++r, to += n) {
+      const float value = values[at[r]];
+      for (int64_t i = 0; i < n; i += kListed) put(to + i, {value, value, value, value});
+    }
+  } else if (step == 1 && n >= kListed) {
+    for (int64_t r = 0; r < runs; ++r, to += n) {
+      const float* const from = values + at[r];
+      Some some;
+      for (int64_t i = 0; i + kListed <= n; i += kListed) {
+        std::memcpy(&some, from + i, sizeof some);
+        put(to + i, some);
+      }
+      std::memcpy(&some, from + n - kListed, sizeof some);
+      put(to + n - kListed, some);
+    }
+  } else {
+    for (int64_t r = 0; r < runs; ++r)
+      for (int64_t i = 0; i < n; ++i) *to++ = values[at[r] + i * step];
+  }
+}
 
 /// The type of values that are computed with.
 DType value_type(ComputeType compute) { return compute == ComputeType::f32 ? DType::f32 : DType::f64; }
@@ -87,7 +119,7 @@ Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, i
 
 void Converter::rows(bool stream, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows, int64_t rows,
                      int64_t n, int64_t attribute, int64_t ahead) const {
-  if (row_attribute != 0 && rows > 1 && joins(n)) {
+  if (row_attribute != 0 && rows > 1 && joins(n, true)) {
     const Dense attributes(rows, row_attribute);
     return short_runs(stream, src, src_rows, dst, dst_rows, rows, n, attribute, attributes.at, col_attribute);
   }
@@ -115,7 +147,7 @@ void Converter::short_runs(bool stream, const std::byte* src, Starts src_runs, s
       {table.dst_scale.data(), of.dst_scale.mask != 0},
       {table.subtracted.data(), of.src_zero_point.mask != 0 || (!of.mean.values.empty() && of.masks() != 0)},
       {table.added.data(), of.dst_zero_point.mask != 0}};
-  alignas(64) float each[4][kChunk];
+  alignas(64) float each[4][kChunk + kListed];
   const int64_t together = std::min(kChunk / n, runs);
   for (std::size_t k = 0; k < 4; ++k) {
     if (!lists[k].varies) std::fill_n(each[k], together * n, lists[k].values[attribute]);
@@ -128,54 +160,48 @@ void Converter::short_runs(bool stream, const std::byte* src, Starts src_runs, s
     const Starts src_at = src_runs + first, dst_at = dst_runs + first, attributes_at = run_attributes + first;
     // They may lie in the table as the elements do.
     const bool listed = element_step == 1 && one_stretch(attributes_at, count, n);
-    for (std::size_t k = 0; k < 4 && !listed; ++k) {
-      if (!lists[k].varies) continue;
-      float* entry = each[k];
-      for (int64_t r = 0; r < count; ++r) {
-        const float* const value = lists[k].values + attribute + attributes_at[r];
-        for (int64_t i = 0; i < n; ++i) *entry++ = value[i * element_step];
-      }
-    }
+    for (std::size_t k = 0; k < 4 && !listed; ++k)
+      if (lists[k].varies) list_values(lists[k].values + attribute, attributes_at, count, n, element_step, each[k]);
     const RunAttributes with = listed ? table.from(attribute + attributes_at[0], RunAttributes::Step::element) : filled;
     const std::byte* read = src + src_at[0];
     if (!one_stretch(src_at, count, n * src_bytes)) {
-      context.kernels.copy(src, src_at, kFirst, from, src_dense.at, kFirst, count, 1, n * src_bytes, 0);
+      context.kernels.copy(src, kFirst, src_at, from, kFirst, src_dense.at, 1, count, n * src_bytes, 0);
       read = from;
     }
     if (one_stretch(dst_at, count, n * dst_bytes)) {
       this->runs(stream, read, kFirst, dst + dst_at[0], kFirst, 1, count * n, &with, 0);
     } else {
       this->runs(false, read, kFirst, to, kFirst, 1, count * n, &with, 0);
-      context.kernels.copy(to, dst_dense.at, kFirst, dst, dst_at, kFirst, count, 1, n * dst_bytes, 0);
+      context.kernels.copy(to, kFirst, dst_dense.at, dst, kFirst, dst_at, 1, count, n * dst_bytes, 0);
     }
   }
 }
 
 void Converter::repeat(bool stream, const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
-                       int64_t attribute_stride, int64_t n, int64_t period) const {
-  if (direct && lists(attribute_stride, 0) && (attribute_stride == 0 || n <= period))
-    return runs(stream, src, kFirst, dst, kFirst, 1, n, attributes(attribute, attribute_stride, 0).get(), 0);
-  const auto steps = [&](const auto& table) {
-    run_steps(table, stream, src, dst, old, attribute, attribute_stride, n, period);
-  };
+                       const AttributePattern& pattern, int64_t n) const {
+  const bool one_list = pattern.pieces == 1 && (pattern.step == 0 || n <= pattern.n);
+  if (direct && one_list && lists(pattern.step, 0))
+    return runs(stream, src, kFirst, dst, kFirst, 1, n, attributes(attribute, pattern.step, 0).get(), 0);
+  const auto steps = [&](const auto& table) { run_steps(table, stream, src, dst, old, attribute, pattern, n); };
   compute == ComputeType::f32 ? steps(context.plan.attribute_values()) : steps(context.plan.wide_attribute_values());
 }
 
-/// The attribute values of the elements of a run, in which they repeat every `period` elements: those of the table
-/// itself, or copies of them where they do not lie side by side there, or a list goes on beyond the end of a period.
+/// The attribute values of the elements of a run, in which they repeat: those of the table itself, or copies of them
+/// where they do not lie side by side there, or a list goes on beyond the end of a period.
 template <typename C>
 class AttributeRun {
  public:
   using Step = typename AttributeLists<C>::Step;
 
-  AttributeRun(const AttributeTable<C>& table, int64_t first, int64_t stride, int64_t period)
-      : table_(table), first_(first), stride_(stride), period_(period) {}
+  AttributeRun(const AttributeTable<C>& table, int64_t first, const AttributePattern& pattern)
+      : table_(table), first_(first), pattern_(pattern), period_(pattern.period()) {}
 
   /// For the elements from i on, at most kChunk.
   AttributeLists<C> of(int64_t i, int64_t count) {
-    if (stride_ == 0) return table_.from(first_, Step::none);
+    const bool list = pattern_.pieces == 1;
+    if (list && pattern_.step == 0) return table_.from(first_, Step::none);
     const int64_t place = i % period_;
-    if (stride_ == 1 && place + count <= period_) return table_.from(first_ + place, Step::element);
+    if (list && pattern_.step == 1 && place + count <= period_) return table_.from(first_ + place, Step::element);
     // Copies of a short period serve from any place in it.
     const int64_t begin = period_ <= kChunk ? 0 : place, skipped = place - begin;
     if (begin != place_ || filled_ < skipped + count) fill(begin, skipped == 0 ? count : period_ + kChunk);
@@ -185,24 +211,34 @@ class AttributeRun {
 
  private:
   void fill(int64_t place, int64_t count) {
-    const int64_t once = std::min(count, period_);
-    for (int64_t i = 0; i < once; ++i) {
-      const AttributeValues<C> values = table_.at(first_ + (place + i) % period_ * stride_);
-      copies_[0][i] = values.src_scale;
-      copies_[1][i] = values.dst_scale;
-      copies_[2][i] = values.subtracted;
-      copies_[3][i] = values.added;
+    int64_t once = 0;
+    const auto add = [&](int64_t index) {
+      const AttributeValues<C> values = table_.at(index);
+      copies_[0][once] = values.src_scale;
+      copies_[1][once] = values.dst_scale;
+      copies_[2][once] = values.subtracted;
+      copies_[3][once] = values.added;
+      ++once;
+    };
+    if (pattern_.pieces == 1) {
+      const int64_t step = pattern_.step, most = std::min(count, period_);
+      while (once < most) add(first_ + (place + once) % period_ * step);
     }
+    for (int64_t p = 0; p < pattern_.pieces && pattern_.pieces > 1; ++p)
+      for (int64_t i = 0; i < pattern_.n; ++i) add(first_ + pattern_.at[p] + i * pattern_.step);
     // Twice as many with each turn.
     for (auto& copy : copies_) {
       for (int64_t done = once; done < count; done *= 2) std::copy_n(copy, std::min(done, count - done), copy + done);
     }
     place_ = place;
-    filled_ = count;
+    filled_ = std::max(once, count);
   }
 
   const AttributeTable<C>& table_;
-  int64_t first_, stride_, period_, place_ = -1, filled_ = 0;
+  const int64_t first_;
+  const AttributePattern pattern_;
+  const int64_t period_;
+  int64_t place_ = -1, filled_ = 0;
   alignas(64) C copies_[4][2 * kChunk];
 };
 
@@ -222,15 +258,15 @@ struct ChunkStarts {
 
 template <typename C>
 void Converter::run_steps(const AttributeTable<C>& table, bool stream, const std::byte* src, std::byte* dst,
-                          const std::byte* old, int64_t attribute, int64_t attribute_stride, int64_t n,
-                          int64_t period) const {
+                          const std::byte* old, int64_t attribute, const AttributePattern& pattern, int64_t n) const {
   alignas(64) std::byte values[kChunk * sizeof(C)], previous[kChunk * sizeof(C)];
   const double beta = context.plan.attributes().beta;
   // Chunks are whole periods, so that the same copies of attribute values serve, and whole lines, if not too large.
   // Past the cache they are whole lines in any case.
+  const int64_t period = pattern.period();
   const int64_t whole = period <= kChunk ? kChunk / period * period : kChunk, lines = std::lcm(period, kCacheLine);
   const int64_t chunk = lines <= kChunk ? kChunk / lines * lines : stream ? kChunk : whole;
-  AttributeRun<C> attributes_of(table, attribute, attribute_stride, period);
+  AttributeRun<C> attributes_of(table, attribute, pattern);
   // Past the cache, the first chunk ends where a line does, and so do the others.
   const int64_t head = stream ? to_line(dst) / dst_bytes : 0;
   // Chunks of whole periods have the same attribute values, so that they are runs of one call.
@@ -259,20 +295,21 @@ bool one_stretch(Starts starts, int64_t rows, int64_t bytes) {
   return true;
 }
 
-void Converter::tile_short_runs(const Block& block, const std::byte* src, Starts src_rows, std::byte* dst,
-                                Starts dst_rows, int64_t pieces, int64_t n) const {
+void Converter::rows_of_short_runs(bool stream, const Block& block, const std::byte* src, Starts src_rows,
+                                   std::byte* dst, Starts dst_rows, int64_t n, const AttributePattern& pattern) const {
   constexpr int64_t kMost = 256;
   int64_t src_at[kMost], dst_at[kMost], attributes_at[kMost], count = 0;
   const auto convert_some = [&] {
-    short_runs(false, src, src_at, dst, dst_at, count, n, block.offset[kAttribute], attributes_at,
-               pieces > 1 ? 0 : col_attribute);
+    short_runs(stream, src, src_at, dst, dst_at, count, pattern.n, block.offset[kAttribute], attributes_at,
+               pattern.step);
     count = 0;
   };
   for (int64_t r = 0; r < block.rows; ++r) {
-    for (int64_t c = 0; c < pieces; ++c) {
-      src_at[count] = src_rows[r] + c * n * src_bytes;
-      dst_at[count] = dst_rows[r] + c * n * dst_bytes;
-      attributes_at[count] = r * row_attribute + c * col_attribute;
+    for (int64_t i = 0, piece = 0; i < n; i += pattern.n) {
+      src_at[count] = src_rows[r] + i * src_bytes;
+      dst_at[count] = dst_rows[r] + i * dst_bytes;
+      attributes_at[count] = r * row_attribute + pattern.at[piece];
+      if (++piece == pattern.pieces) piece = 0;
       if (++count == kMost) convert_some();
     }
   }
@@ -284,8 +321,10 @@ void Converter::tile_rows(const Block& block, const std::byte* src, Starts src_r
   const int64_t length = block.cols * values;
   if (values > 1 && col_attribute != 0) {
     // Each piece has attribute values of its own.
-    if (block.cols > 1 && joins(values))
-      return tile_short_runs(block, src, src_rows, dst, dst_rows, block.cols, values);
+    if (block.cols > 1 && joins(values, lists(0, col_attribute))) {
+      const Dense at(block.cols, col_attribute);
+      return rows_of_short_runs(false, block, src, src_rows, dst, dst_rows, length, {values, 0, block.cols, at.at});
+    }
     const Dense src_pieces(block.cols, values * src_bytes), dst_pieces(block.cols, values * dst_bytes);
     for (int64_t r = 0; r < block.rows; ++r) {
       const int64_t at = block.offset[kAttribute] + r * row_attribute;
@@ -303,16 +342,16 @@ void Converter::tile_rows(const Block& block, const std::byte* src, Starts src_r
     }
     return;
   }
-  if (row_attribute != 0 && block.rows > 1 && joins(length))
-    return tile_short_runs(block, src, src_rows, dst, dst_rows, 1, length);
+  if (row_attribute != 0 && block.rows > 1 && joins(length, lists(col_attribute, 0)))
+    return rows_of_short_runs(false, block, src, src_rows, dst, dst_rows, length, {length, col_attribute});
   // Rows that follow each other on both sides, and have the same attribute values, are one run.
   const bool one_run = row_attribute == 0 && one_stretch(src_rows, block.rows, length * src_bytes) &&
                        one_stretch(dst_rows, block.rows, length * dst_bytes);
   const int64_t rows = one_run ? 1 : block.rows, values_of_row = one_run ? block.rows * length : length;
   for (int64_t r = 0; r < rows; ++r) {
     std::byte* const to = dst + dst_rows[r];
-    repeat(false, src + src_rows[r], to, to, block.offset[kAttribute] + r * row_attribute, col_attribute, values_of_row,
-           length);
+    repeat(false, src + src_rows[r], to, to, block.offset[kAttribute] + r * row_attribute, {length, col_attribute},
+           values_of_row);
   }
 }
 

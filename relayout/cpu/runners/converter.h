@@ -8,6 +8,16 @@
 
 namespace relayout::cpu {
 
+/// How attribute values go along a run: there are pieces of n elements, whose values start at these indices and are
+/// `step` apart, and then the same again.
+struct AttributePattern {
+  int64_t n, step;
+  int64_t pieces = 1;
+  Starts at = kFirst;
+
+  int64_t period() const { return n * pieces; }
+};
+
 /// The kernels and constants to convert runs of a block.
 struct Converter {
   const RunContext& context;
@@ -76,23 +86,30 @@ struct Converter {
   /// Converts rows of a block straight, each with its own attribute values; `attribute` is the index of the first.
   void rows(bool stream, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows, int64_t rows,
             int64_t n, int64_t attribute, int64_t ahead) const;
-  /// Whether runs of n elements, each with attribute values of its own, are converted by short_runs(): those that are
-  /// shorter than a register, where values are computed straight.
-  bool joins(int64_t n) const { return arithmetic && direct && n < context.kernels.values; }
+  /// Whether runs of n elements, each with attribute values of its own, are converted by short_runs(), where values are
+  /// computed straight: those that are shorter than a register, and longer ones if each else takes a call of its own.
+  bool joins(int64_t n, bool one_call) const {
+    constexpr int64_t kShort = 64;
+    return arithmetic && direct && n < (one_call ? context.kernels.values : kShort);
+  }
   /// Converts runs of n elements: some hundred elements at a time are one run with a list of attribute values, as a
   /// call for each run takes longer than its elements. The values of element i of run r are at index attribute +
   /// run_attributes[r] + i * element_step.
   void short_runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
                   int64_t n, int64_t attribute, Starts run_attributes, int64_t element_step) const;
+  /// Does so for rows of a block of n elements each, which are pieces of a pattern.
+  void rows_of_short_runs(bool stream, const Block& block, const std::byte* src, Starts src_rows, std::byte* dst,
+                          Starts dst_rows, int64_t n, const AttributePattern& pattern) const;
   /// Converts n dense elements. `old` are the old elements of the destination; `attribute` is the index of the
   /// attribute values of the first element.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
-    repeat(false, src, dst, old, attribute, attribute_stride, n, n);
+    repeat(false, src, dst, old, attribute, {n, attribute_stride}, n);
   }
-  /// Does so where the attribute values repeat every `period` elements, past the cache with `stream`.
+  /// Does so where the attribute values repeat, past the cache with `stream`. A pattern of several pieces has at most
+  /// 512 elements.
   void repeat(bool stream, const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
-              int64_t attribute_stride, int64_t n, int64_t period) const;
+              const AttributePattern& pattern, int64_t n) const;
   /// Converts a block of any size by way of a buffer in the first-level cache: the block is read into it, converted run
   /// by run, and written. `transposes`: its rows are dense in the source.
   void by_buffer(const Loops& loops, const Block& block, bool transposes) const;
@@ -100,14 +117,11 @@ struct Converter {
  private:
   template <typename C>
   void run_steps(const AttributeTable<C>& table, bool stream, const std::byte* src, std::byte* dst,
-                 const std::byte* old, int64_t attribute, int64_t attribute_stride, int64_t n, int64_t period) const;
+                 const std::byte* old, int64_t attribute, const AttributePattern& pattern, int64_t n) const;
   void tile(const Loops& loops, const Block& block, bool transposes) const;
   /// Converts the rows of a tile, whose pieces have `values` elements.
   void tile_rows(const Block& block, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows,
                  int64_t values) const;
-  /// The same where each piece, or else each row, is shorter than a register and has attribute values of its own.
-  void tile_short_runs(const Block& block, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows,
-                       int64_t pieces, int64_t n) const;
 };
 
 /// Whether rows of so many bytes follow each other.

@@ -105,8 +105,8 @@ class StretchRunner {
                         convert_.attributes(at_stretch, step, call.kind == Call::Kind::value_each ? 1 : 0).get(), 0);
           break;
         case Call::Kind::one_run:
-          convert_.repeat(stream, from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, step,
-                          call.count * stretches_.run, stretches_.run);
+          convert_.repeat(stream, from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, {stretches_.run, step},
+                          call.count * stretches_.run);
           break;
         case Call::Kind::one_by_one:
           for (int64_t k = i; k < i + call.count; ++k)
@@ -151,8 +151,11 @@ class StretchRunner {
     for (int64_t i = 0; i < stretches_.count; i += calls_[call_count_ - 1].count) calls_[call_count_++] = call_from(i);
     // Short stretches are joined where a call converts so few elements that it takes longer to call than to join them.
     constexpr int64_t kManyElements = 128;
-    joined_ = call_count_ > 1 && convert_.joins(stretches_.run) &&
-              stretches_.count * stretches_.run < call_count_ * kManyElements;
+    int64_t calls = call_count_, single = 0;
+    for (const Call& call : std::span(calls_).first(static_cast<std::size_t>(call_count_)))
+      single += call.kind == Call::Kind::one_by_one ? call.count - 1 : 0;
+    joined_ = calls + single > 1 && convert_.joins(stretches_.run, single == 0) &&
+              stretches_.count * stretches_.run < (calls + single) * kManyElements;
   }
 
   void list() {

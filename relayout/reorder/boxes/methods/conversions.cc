@@ -59,22 +59,46 @@ std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const 
 }
 
 std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const ConvertedTypes& types, bool streams) {
-  /// The most elements of which the runner keeps the attribute values side by side several times.
-  constexpr int64_t kMostPeriod = 256;
+  constexpr int64_t kMostPeriod = ConvertedRuns::kMostPeriod;
+  /// Pieces of so many elements with one value are converted by themselves, unless a run has so many periods.
+  constexpr int64_t kLongPiece = 64, kManyPeriods = 8;
   Box rest = box;
   const auto at = find_run(rest.axes, units(types.src), units(types.dst));
-  if (!types.whole_bytes() || at == rest.axes.end() || at->stride[kAttribute] != 1 || at->extent > kMostPeriod)
-    return {};
+  if (!types.whole_bytes() || at == rest.axes.end()) return {};
   Axis run = take(rest.axes, at);
-  const int64_t period = run.extent;
-  run.stride[kAttribute] = 0;
-  const auto continues = [&](const Axis& axis) {
-    return axis.table < 0 && axis.stride == Offsets{run.extent * run.stride[kSrc], run.extent * run.stride[kDst], 0};
+  ConvertedRuns method{types.each};
+  method.axes[0] = {run.extent, run.stride[kAttribute]};
+  const auto next = [&] {
+    return std::ranges::find_if(rest.axes, [&](const Axis& axis) {
+      return axis.table < 0 && axis.stride[kSrc] == run.extent * units(types.src) &&
+             axis.stride[kDst] == run.extent * units(types.dst);
+    });
   };
-  for (auto next = std::ranges::find_if(rest.axes, continues); next != rest.axes.end();
-       next = std::ranges::find_if(rest.axes, continues))
-    run.extent *= take(rest.axes, next).extent;
-  if (run.extent == period) return {};
+  // A period ends with an axis that steps the attribute values, and goes on through those before it that do not.
+  Box after = rest;
+  Axis longer = run;
+  std::size_t count = run.stride[kAttribute] != 0 ? 1 : 0;
+  for (std::size_t k = 1; k < ConvertedRuns::kMostAxes; ++k) {
+    const auto more = next();
+    if (more == rest.axes.end() || run.extent * more->extent > kMostPeriod) break;
+    method.axes[k] = {more->extent, more->stride[kAttribute]};
+    run.extent *= take(rest.axes, more).extent;
+    if (method.axes[k].attribute == 0) continue;
+    count = k + 1;
+    longer = run;
+    after = rest;
+  }
+  if (count == 0) return {};
+  std::fill(method.axes.begin() + static_cast<std::ptrdiff_t>(count), method.axes.end(), ConvertedRuns::Steps{});
+  run = longer;
+  rest = std::move(after);
+  run.stride[kAttribute] = 0;
+  const int64_t period = run.extent;
+  if (period > kMostPeriod) return {};
+  for (auto more = next(); more != rest.axes.end() && more->stride[kAttribute] == 0; more = next())
+    run.extent *= take(rest.axes, more).extent;
+  if (count == 1 ? run.extent == period : method.axes[0].extent >= kLongPiece && run.extent < kManyPeriods * period)
+    return {};
   Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes);
   runs.elements = loops.elements;
   runs.unit_bits = loops.unit_bits;
@@ -86,17 +110,17 @@ std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const C
   runs.along_src.block = std::clamp<int64_t>(runs.along_dst.block / runs.along_dst.count, 1, kMaxBlockSide);
   runs.past_cache = streams && !types.sums;
   finish(runs, std::move(rest));
-  return {{std::move(runs), {types.each, period}}};
+  return {{std::move(runs), method}};
 }
 
 Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types, bool streams) {
   Box rest = box;
   const Axis run = take(rest.axes, find_run(rest.axes, units(types.src), units(types.dst)));
-  Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes);
+  const bool past_cache = streams && types.whole_bytes();
+  Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes, past_cache ? 1 : kEnoughSteps / run.extent);
   runs.elements = loops.elements;
   runs.unit_bits = loops.unit_bits;
   runs.piece = loops.piece;
-  const bool past_cache = streams && types.whole_bytes();
   if (types.whole_bytes()) {
     runs.along_dst.block = past_cache ? kOpenLines : kMaxBuffered;
     // Past the cache, rows that follow each other are put together in the second level.
@@ -109,7 +133,7 @@ Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types,
   }
   runs.past_cache = past_cache && !types.sums;
   finish(runs, std::move(rest));
-  return {std::move(runs), {types.each}};
+  return {std::move(runs), {.each = types.each}};
 }
 
 Planned<ConvertedElements> plan_converted_pieces(Box box, const ConvertedTypes& types, bool streams,

@@ -2,6 +2,7 @@
 // of a buffer in the first-level cache (internal to reorder).
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "relayout/core/dtype.h"
@@ -31,9 +32,20 @@ struct ConvertedRuns {
   static constexpr Told kTold{KernelShape::copy, "convert runs",
                               "runs follow each other on both sides, so that values are converted from run to run"};
   double each = 0;  // nanoseconds to convert a value; so in the methods below
-  /// Where this is not 0, attribute values repeat every so many elements of a run, as those of channels do that lie
-  /// innermost. The index of the first one's is that of the run, and blocks have whole periods.
-  int64_t period = 0;
+
+  /// By how much the index of the attribute values grows with each of some steps.
+  struct Steps {
+    int64_t extent = 1, attribute = 0;
+    bool operator==(const Steps&) const = default;
+  };
+  static constexpr std::size_t kMostAxes = 3;
+  static constexpr int64_t kMostPeriod = 256;
+  /// Attribute values repeat in a run after all steps of these axes, the innermost first, as those of channels do that
+  /// lie innermost or in blocks. Blocks have whole periods. Where all extents are 1, a run has one value, or steps as
+  /// its axis does.
+  std::array<Steps, kMostAxes> axes{};
+  /// The elements of a period.
+  int64_t period() const { return axes[0].extent * axes[1].extent * axes[2].extent; }
 
   bool operator==(const ConvertedRuns&) const = default;
 };
@@ -72,8 +84,8 @@ struct ConvertedElements {
 /// Plans a box that is one run, or whose runs are long or must be cut into values because each has a value of the
 /// attributes of its own. Nothing for other boxes.
 std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const ConvertedTypes& types, bool streams);
-/// Plans a box whose runs have attribute values for each element, and follow each other, as longer runs in which these
-/// values repeat. Nothing for other boxes.
+/// Plans a box whose runs are short, or have attribute values for each element, and follow each other, as longer runs
+/// in which these values repeat. Nothing for other boxes.
 std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const ConvertedTypes& types, bool streams);
 /// Plans a box as runs along the axis that is dense on both sides, however short they are.
 Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types, bool streams);

@@ -3,12 +3,20 @@
 
 namespace relayout {
 
-Loops loops_of_runs(const Axis& run, Axes& axes) {
+Loops loops_of_runs(const Axis& run, Axes& axes, int64_t fewest_rows) {
   Loops loops;
   loops.long_runs = loops.along_dst.dense = true;
   loops.along_dst.count = run.extent;
   loops.along_dst.axes = {run};
   auto next = nearest(axes, kDst);
+  if (next != axes.end() && next->extent < fewest_rows) {
+    const auto better = [&](const Axis& a) {
+      if (a.extent < fewest_rows || next->extent < fewest_rows) return a.extent > next->extent;
+      return std::abs(a.stride[kDst]) < std::abs(next->stride[kDst]);
+    };
+    for (auto a = axes.begin(); a != axes.end(); ++a)
+      if (a->table < 0 && better(*a)) next = a;
+  }
   if (next == axes.end()) next = std::ranges::find_if(axes, &Axis::listed);
   loops.along_src.axes = {take(axes, next)};
   loops.along_src.count = loops.along_src.axes[0].extent;

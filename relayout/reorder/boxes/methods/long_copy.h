@@ -17,8 +17,9 @@ struct LongCopy {
   bool operator==(const LongCopy&) const = default;
 };
 
-/// Loops whose columns are the steps of `run`, and whose rows are one more axis, which is taken from `axes`.
-Loops loops_of_runs(const Axis& run, Axes& axes);
+/// Loops whose columns are the steps of `run`, and whose rows are one more axis, which is taken from `axes`: of those
+/// with at least so many steps the one whose steps lie nearest in the destination, and of none the longest.
+Loops loops_of_runs(const Axis& run, Axes& axes, int64_t fewest_rows = 1);
 
 /// Plans a box of elements of `element` bytes, if it is one run or has runs of at least kLongRun bytes.
 std::optional<Planned<LongCopy>> plan_long_copy(const Box& box, int64_t element, bool streams);
