@@ -262,5 +262,18 @@ TEST(MoveOrder, PartsOfBlocksAndOfDimsThatAreOneAxis) {
   EXPECT_EQ(join(outlined.fills[0].extents), "2,7,4,4");
 }
 
+// Elements that are no whole bytes are copied as bytes, of which some hold parts of two; they are counted as elements.
+TEST(MoveOrder, SubByteElementsThatAreCopiedAsBytes) {
+  for (const DType type : {DType::u1, DType::s4, DType::f6_e2m3}) {
+    const Plan plan = Plan::make(desc("ab", {6, 80}, type), desc("ab", {6, 80}, type));
+    const PlanOutline outlined = outline(plan);
+    ASSERT_EQ(outlined.boxes.size(), 1U);
+    EXPECT_EQ(outlined.boxes[0].elements, 480);
+    EXPECT_EQ(join(outlined.boxes[0].origin), "0,0");
+    EXPECT_EQ(join(outlined.boxes[0].extents), "6,80");
+    EXPECT_EQ(plan.cost().bytes_read, 480 * bits(type) / 8);
+  }
+}
+
 }  // namespace
 }  // namespace relayout::test

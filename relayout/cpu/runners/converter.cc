@@ -1,7 +1,6 @@
 // The steps of a conversion: load, arithmetic, store; or straight from one type to the other.
 #include "relayout/cpu/runners/converter.h"
 
-#include <cstring>
 #include <numeric>
 
 #include "relayout/cpu/runners/gather.h"
@@ -12,41 +11,8 @@
 namespace relayout::cpu {
 namespace {
 
-/// How many elements are converted at a time.
-constexpr int64_t kChunk = 512;
 /// Bytes of the widest element.
 constexpr std::size_t kWidest = 8;
-
-/// Values that list_values() writes at a time, up to so many behind the end.
-constexpr int64_t kListed = 4;
-
-/// Lists the attribute values of runs of n elements side by side: those of run r start at index at[r], `step` apart.
-void list_values(const float* values, Starts at, int64_t runs, int64_t n, int64_t step, float* to) {
-  struct Some {
-    float of[kListed];
-  };
-  const auto put = [](float* where, const Some& some) { std::memcpy(where, &some, sizeof some); };
-  if (step == 0) {
-    for (int64_t r = 0; r < runs; ++r, to += n) {
-      const float value = values[at[r]];
-      for (int64_t i = 0; i < n; i += kListed) put(to + i, {value, value, value, value});
-    }
-  } else if (step == 1 && n >= kListed) {
-    for (int64_t r = 0; r < runs; ++r, to += n) {
-      const float* const from = values + at[r];
-      Some some;
-      for (int64_t i = 0; i + kListed <= n; i += kListed) {
-        std::memcpy(&some, from + i, sizeof some);
-        put(to + i, some);
-      }
-      std::memcpy(&some, from + n - kListed, sizeof some);
-      put(to + n - kListed, some);
-    }
-  } else {
-    for (int64_t r = 0; r < runs; ++r)
-      for (int64_t i = 0; i < n; ++i) *to++ = values[at[r] + i * step];
-  }
-}
 
 /// The type of values that are computed with.
 DType value_type(ComputeType compute) { return compute == ComputeType::f32 ? DType::f32 : DType::f64; }
@@ -147,13 +113,13 @@ void Converter::short_runs(bool stream, const std::byte* src, Starts src_runs, s
       {table.dst_scale.data(), of.dst_scale.mask != 0},
       {table.subtracted.data(), of.src_zero_point.mask != 0 || (!of.mean.values.empty() && of.masks() != 0)},
       {table.added.data(), of.dst_zero_point.mask != 0}};
-  alignas(64) float each[4][kChunk + kListed];
-  const int64_t together = std::min(kChunk / n, runs);
+  alignas(64) float each[4][kListedValues + kListed];
+  const int64_t together = std::min(kListedValues / n, runs);
   for (std::size_t k = 0; k < 4; ++k) {
     if (!lists[k].varies) std::fill_n(each[k], together * n, lists[k].values[attribute]);
   }
   const RunAttributes filled{each[0], each[1], each[2], each[3], RunAttributes::Step::element, table.divides};
-  alignas(64) std::byte from[kChunk * kWidest], to[kChunk * kWidest];
+  alignas(64) std::byte from[kListedValues * kWidest], to[kListedValues * kWidest];
   const Dense src_dense(together, n * src_bytes), dst_dense(together, n * dst_bytes);
   for (int64_t first = 0, count = 0; first < runs; first += count) {
     count = std::min(together, runs - first);
@@ -186,62 +152,6 @@ void Converter::repeat(bool stream, const std::byte* src, std::byte* dst, const 
   compute == ComputeType::f32 ? steps(context.plan.attribute_values()) : steps(context.plan.wide_attribute_values());
 }
 
-/// The attribute values of the elements of a run, in which they repeat: those of the table itself, or copies of them
-/// where they do not lie side by side there, or a list goes on beyond the end of a period.
-template <typename C>
-class AttributeRun {
- public:
-  using Step = typename AttributeLists<C>::Step;
-
-  AttributeRun(const AttributeTable<C>& table, int64_t first, const AttributePattern& pattern)
-      : table_(table), first_(first), pattern_(pattern), period_(pattern.period()) {}
-
-  /// For the elements from i on, at most kChunk.
-  AttributeLists<C> of(int64_t i, int64_t count) {
-    const bool list = pattern_.pieces == 1;
-    if (list && pattern_.step == 0) return table_.from(first_, Step::none);
-    const int64_t place = i % period_;
-    if (list && pattern_.step == 1 && place + count <= period_) return table_.from(first_ + place, Step::element);
-    // Copies of a short period serve from any place in it.
-    const int64_t begin = period_ <= kChunk ? 0 : place, skipped = place - begin;
-    if (begin != place_ || filled_ < skipped + count) fill(begin, skipped == 0 ? count : period_ + kChunk);
-    return {copies_[0] + skipped, copies_[1] + skipped, copies_[2] + skipped,
-            copies_[3] + skipped, Step::element,        table_.divides};
-  }
-
- private:
-  void fill(int64_t place, int64_t count) {
-    int64_t once = 0;
-    const auto add = [&](int64_t index) {
-      const AttributeValues<C> values = table_.at(index);
-      copies_[0][once] = values.src_scale;
-      copies_[1][once] = values.dst_scale;
-      copies_[2][once] = values.subtracted;
-      copies_[3][once] = values.added;
-      ++once;
-    };
-    if (pattern_.pieces == 1) {
-      const int64_t step = pattern_.step, most = std::min(count, period_);
-      while (once < most) add(first_ + (place + once) % period_ * step);
-    }
-    for (int64_t p = 0; p < pattern_.pieces && pattern_.pieces > 1; ++p)
-      for (int64_t i = 0; i < pattern_.n; ++i) add(first_ + pattern_.at[p] + i * pattern_.step);
-    // Twice as many with each turn.
-    for (auto& copy : copies_) {
-      for (int64_t done = once; done < count; done *= 2) std::copy_n(copy, std::min(done, count - done), copy + done);
-    }
-    place_ = place;
-    filled_ = std::max(once, count);
-  }
-
-  const AttributeTable<C>& table_;
-  const int64_t first_;
-  const AttributePattern pattern_;
-  const int64_t period_;
-  int64_t place_ = -1, filled_ = 0;
-  alignas(64) C copies_[4][2 * kChunk];
-};
-
 /// Where the chunks of a run start on both sides, as bytes from the first one of a call.
 struct ChunkStarts {
   static constexpr int64_t kMost = 64;
@@ -259,13 +169,14 @@ struct ChunkStarts {
 template <typename C>
 void Converter::run_steps(const AttributeTable<C>& table, bool stream, const std::byte* src, std::byte* dst,
                           const std::byte* old, int64_t attribute, const AttributePattern& pattern, int64_t n) const {
-  alignas(64) std::byte values[kChunk * sizeof(C)], previous[kChunk * sizeof(C)];
+  alignas(64) std::byte values[kListedValues * sizeof(C)], previous[kListedValues * sizeof(C)];
   const double beta = context.plan.attributes().beta;
   // Chunks are whole periods, so that the same copies of attribute values serve, and whole lines, if not too large.
   // Past the cache they are whole lines in any case.
   const int64_t period = pattern.period();
-  const int64_t whole = period <= kChunk ? kChunk / period * period : kChunk, lines = std::lcm(period, kCacheLine);
-  const int64_t chunk = lines <= kChunk ? kChunk / lines * lines : stream ? kChunk : whole;
+  const int64_t whole = period <= kListedValues ? kListedValues / period * period : kListedValues,
+                lines = std::lcm(period, kCacheLine);
+  const int64_t chunk = lines <= kListedValues ? kListedValues / lines * lines : stream ? kListedValues : whole;
   AttributeRun<C> attributes_of(table, attribute, pattern);
   // Past the cache, the first chunk ends where a line does, and so do the others.
   const int64_t head = stream ? to_line(dst) / dst_bytes : 0;

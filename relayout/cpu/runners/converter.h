@@ -4,19 +4,10 @@
 #include <optional>
 
 #include "relayout/cpu/kernels/conversion.h"
+#include "relayout/cpu/runners/attribute_lists.h"
 #include "relayout/cpu/runners/runner.h"
 
 namespace relayout::cpu {
-
-/// How attribute values go along a run: there are pieces of n elements, whose values start at these indices and are
-/// `step` apart, and then the same again.
-struct AttributePattern {
-  int64_t n, step;
-  int64_t pieces = 1;
-  Starts at = kFirst;
-
-  int64_t period() const { return n * pieces; }
-};
 
 /// The kernels and constants to convert runs of a block.
 struct Converter {

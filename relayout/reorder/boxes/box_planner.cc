@@ -46,11 +46,19 @@ BoxPlan BoxPlanner::move(Box box, bool streamed) const {
 
 BoxPlan BoxPlanner::move_simple(Box box, bool streamed) const {
   if (converts) return plan_cast(std::move(box), types, streamed, tables, end, rules);
-  if (types.whole_bytes() || join_to_bytes(box, bits(types.src)))
-    return plan_move(std::move(box), types.src, streamed, rules);
+  if (types.whole_bytes()) return plan_move(std::move(box), types.src, streamed, rules);
+  if (auto plan = move_as_bytes(box, streamed, nullptr)) return *std::move(plan);
   if (auto plan = plan_stages(std::span(&box, 1), types, false, streamed, {end, false}, tables, rules))
     return *std::move(plan);
   return plan_sub_byte(std::move(box), bits(types.src));
+}
+
+std::optional<BoxPlan> BoxPlanner::move_as_bytes(const Box& box, bool streamed, Tables* changed) const {
+  Box joined = box;
+  if (!join_to_bytes(joined, bits(types.src), changed)) return {};
+  BoxPlan plan = plan_move(std::move(joined), types.src, streamed, rules);
+  plan.elements = count_elements(box);
+  return plan;
 }
 
 BoxPlan BoxPlanner::pad(Box box) const {

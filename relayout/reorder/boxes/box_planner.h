@@ -20,6 +20,9 @@ struct BoxPlanner {
 
   /// Plans a simplified box; its offsets and strides are in units.
   BoxPlan move_simple(Box box, bool streamed) const;
+  /// Plans a box of sub-byte elements as bytes, where whole bytes are moved. Tables are changed in `changed`; where
+  /// that is null, boxes with tables are not.
+  std::optional<BoxPlan> move_as_bytes(const Box& box, bool streamed, Tables* changed) const;
   /// These two take a box that need not be simplified: move() plans to move it, pad() to fill it as padding.
   BoxPlan move(Box box, bool streamed) const;
   BoxPlan pad(Box box) const;

@@ -70,13 +70,18 @@ class BoxIndices {
 
   template <typename Take>
   void columns(const Take& take) {
-    // Where columns are one run, a step is a piece, which may be a byte of an element.
-    const int64_t piece = piece_bits(box_);
-    const bool bytes = piece < element_bits_[kDst];
+    // Where columns are one run, a step is a piece, which may be a byte of an element, or hold parts of two.
+    const int64_t piece = piece_bits(box_), element = element_bits_[kDst];
+    if (box_.along_dst.axes.size() == 1 && piece % element != 0 && element % piece != 0) {
+      const int64_t elements = box_.along_dst.count * piece / element;
+      take(
+          box_.along_dst.axes[0], [this](int64_t j) { return index_in(row_of(0), j); }, elements);
+      return;
+    }
+    const int64_t by = piece < element ? element / piece : 1;
     int64_t inner = box_.along_dst.count;
     for (auto col = box_.along_dst.axes.rbegin(); col != box_.along_dst.axes.rend(); ++col) {
       inner /= col->extent;
-      const int64_t by = bytes ? element_bits_[kDst] / piece : 1;
       take(
           *col, [this, inner, by](int64_t j) { return index_in(col_of(j * inner * by)); }, col->extent / by);
     }

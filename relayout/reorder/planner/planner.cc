@@ -194,11 +194,10 @@ Answer Planner::indexed_boxes(const std::vector<Box>& boxes, const Tables& table
   Answer answer = empty(past_cache);
   answer.tables = tables;
   const BoxPlanner planner = box_planner(answer, rules_);
-  for (Box box : boxes) {
-    const bool joined =
-        bits(types_.src) < 8 && !request_.converts && join_to_bytes(box, bits(types_.src), &answer.tables);
-    answer.boxes.push_back(joined ? plan_move(box, types_.src, past_cache, rules_)
-                                  : planner.move_simple(std::move(box), past_cache));
+  for (const Box& box : boxes) {
+    const bool packed = bits(types_.src) < 8 && !request_.converts;
+    auto as_bytes = packed ? planner.move_as_bytes(box, past_cache, &answer.tables) : std::nullopt;
+    answer.boxes.push_back(as_bytes ? *std::move(as_bytes) : planner.move_simple(box, past_cache));
   }
   // What lies in the second level need not be fetched.
   const bool far = std::max(request_.src.span_bytes(), request_.dst.span_bytes()) > request_.machine.l2;
