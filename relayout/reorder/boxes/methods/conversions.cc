@@ -62,9 +62,10 @@ std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const C
   constexpr int64_t kMostPeriod = ConvertedRuns::kMostPeriod;
   /// Pieces of so many elements with one value are converted by themselves, unless a run has so many periods.
   constexpr int64_t kLongPiece = 64, kManyPeriods = 8;
+  if (!types.computes || !types.whole_bytes()) return {};
   Box rest = box;
   const auto at = find_run(rest.axes, units(types.src), units(types.dst));
-  if (!types.whole_bytes() || at == rest.axes.end()) return {};
+  if (at == rest.axes.end()) return {};
   Axis run = take(rest.axes, at);
   ConvertedRuns method{types.each};
   method.axes[0] = {run.extent, run.stride[kAttribute]};
