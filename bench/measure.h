@@ -97,6 +97,7 @@ struct Measurement {
   std::vector<CompetitorResult> competitors;
   std::vector<OfferResult> offers;  // where they were asked for, the cheapest by prediction first
 
+  /// Whether the result was compared with the reference and differs from it.
   bool wrong() const { return verified && !*verified; }
   /// How many times as long the plan takes as the fastest of the offers; 1 where there are none.
   double regret() const;

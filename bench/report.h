@@ -36,7 +36,7 @@ struct VerifiedCount {
 
   void add(const Measurement& measured);
   /// "verified: 130 right, 0 wrong; 9 with more than 4194304 elements not looked at\n"; "" where no comparison was
-  /// asked.
+  /// asked for.
   std::string text() const;
 };
 

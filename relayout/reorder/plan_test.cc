@@ -265,8 +265,7 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
   EXPECT_TRUE(direct.data().boxes()[0].as<ConvertedTransposition>());
 }
 
-// 37 rows of b by 5 at a time leave 2, of 43 elements each in the source and of 131 in the destination.
-// A scale for each channel, whose values repeat in a run of blocks: the periods of runs.
+// Where channels have a scale each and lie innermost or in blocks, the scales repeat along a run of the same layout.
 TEST(Plan, RunsHavePeriodsOfAttributeValues) {
   const auto run_of = [](std::string_view layout, std::string_view to, const Dims& dims, uint32_t mask) {
     Attributes attributes;
@@ -294,6 +293,7 @@ TEST(Plan, RunsHavePeriodsOfAttributeValues) {
   EXPECT_EQ(run_of("aBc8b", "aBc32b", {3, 64, 99}, 0b10).along_src.count, 99);
 }
 
+// 37 rows of b by 5 at a time leave 2, of 43 elements each in the source and of 131 in the destination.
 TEST(Plan, ExplainSaysWhatChunksLeave) {
   const std::string text = plan_of("abc", "cba", {131, 37, 43}, DType::s4).explain();
   EXPECT_NE(text.find("      loop  7 steps of 215 elements -> 655 elements\n"

@@ -159,7 +159,7 @@ int run_pair(const BenchOptions& options, bool json) {
   text += measurement_text(pair, measured);
   if (!options.explain.empty()) text += "\n" + plan_text(pair, options.explain) + "\n";
   write_stdout(json ? json_text(report) : text);
-  if (measured.verified && !*measured.verified) wrong_result();
+  if (measured.wrong()) wrong_result();
   return kOk;
 }
 

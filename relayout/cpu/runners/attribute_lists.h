@@ -9,7 +9,7 @@
 
 namespace relayout::cpu {
 
-/// The elements of a list.
+/// The elements that are converted at a time with a list.
 inline constexpr int64_t kListedValues = 512;
 /// Values that list_values() writes at a time, up to so many behind the end.
 inline constexpr int64_t kListed = 4;
@@ -42,8 +42,8 @@ inline void list_values(const float* values, Starts at, int64_t runs, int64_t n,
   }
 }
 
-/// How attribute values go along a run: there are pieces of n elements, whose values start at these indices and are
-/// `step` apart, and then the same again.
+/// How attribute values go along a run: it has pieces of n elements. The values of piece p start at index at[p], those
+/// of its elements are `step` apart, and after the last piece the first one's come again.
 struct AttributePattern {
   int64_t n, step;
   int64_t pieces = 1;

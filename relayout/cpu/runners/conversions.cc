@@ -8,14 +8,12 @@ namespace {
 
 /// Runs in which the attribute values repeat.
 void repeat(const Converter& convert, const Block& block, const ConvertedRuns& method, bool stream) {
-  /// Rows of fewer periods are converted together, as listing the values of one takes as long as converting them.
-  constexpr int64_t kManyPeriods = 8;
   const auto& [inner, middle, outer] = method.axes;
   int64_t starts[ConvertedRuns::kMostPeriod], pieces = 0;
   for (int64_t o = 0; o < outer.extent; ++o)
     for (int64_t m = 0; m < middle.extent; ++m) starts[pieces++] = o * outer.attribute + m * middle.attribute;
   const AttributePattern pattern{inner.extent, inner.attribute, pieces, starts};
-  if (block.cols < kManyPeriods * pattern.period() && convert.joins(pattern.n, false)) {
+  if (block.cols < ConvertedRuns::kManyPeriods * pattern.period() && convert.joins(pattern.n, false)) {
     return convert.rows_of_short_runs(stream, block, block.src, block.src_rows, block.dst, block.dst_rows, block.cols,
                                       pattern);
   }

@@ -77,18 +77,18 @@ struct Converter {
   /// Converts rows of a block straight, each with its own attribute values; `attribute` is the index of the first.
   void rows(bool stream, const std::byte* src, Starts src_rows, std::byte* dst, Starts dst_rows, int64_t rows,
             int64_t n, int64_t attribute, int64_t ahead) const;
-  /// Whether runs of n elements, each with attribute values of its own, are converted by short_runs(), where values are
-  /// computed straight: those that are shorter than a register, and longer ones if each else takes a call of its own.
+  /// Whether runs of n elements, each with attribute values of its own, are converted by short_runs(), which joins them
+  /// where values are computed straight. `one_call`: without that, a kernel takes many of them by one call; then only
+  /// runs that do not fill a register are joined.
   bool joins(int64_t n, bool one_call) const {
-    constexpr int64_t kShort = 64;
-    return arithmetic && direct && n < (one_call ? context.kernels.values : kShort);
+    return arithmetic && direct && n < (one_call ? context.kernels.values : ConvertedRuns::kLongPiece);
   }
   /// Converts runs of n elements: some hundred elements at a time are one run with a list of attribute values, as a
   /// call for each run takes longer than its elements. The values of element i of run r are at index attribute +
   /// run_attributes[r] + i * element_step.
   void short_runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
                   int64_t n, int64_t attribute, Starts run_attributes, int64_t element_step) const;
-  /// Does so for rows of a block of n elements each, which are pieces of a pattern.
+  /// Does so for the pieces of a pattern, along which the attribute values of a block's rows go; rows have n elements.
   void rows_of_short_runs(bool stream, const Block& block, const std::byte* src, Starts src_rows, std::byte* dst,
                           Starts dst_rows, int64_t n, const AttributePattern& pattern) const;
   /// Converts n dense elements. `old` are the old elements of the destination; `attribute` is the index of the
@@ -98,7 +98,7 @@ struct Converter {
     repeat(false, src, dst, old, attribute, {n, attribute_stride}, n);
   }
   /// Does so where the attribute values repeat, past the cache with `stream`. A pattern of several pieces has at most
-  /// 512 elements.
+  /// kListedValues elements.
   void repeat(bool stream, const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
               const AttributePattern& pattern, int64_t n) const;
   /// Converts a block of any size by way of a buffer in the first-level cache: the block is read into it, converted run

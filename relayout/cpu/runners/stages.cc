@@ -151,11 +151,14 @@ class StretchRunner {
     for (int64_t i = 0; i < stretches_.count; i += calls_[call_count_ - 1].count) calls_[call_count_++] = call_from(i);
     // Short stretches are joined where a call converts so few elements that it takes longer to call than to join them.
     constexpr int64_t kManyElements = 128;
-    int64_t calls = call_count_, single = 0;
-    for (const Call& call : std::span(calls_).first(static_cast<std::size_t>(call_count_)))
-      single += call.kind == Call::Kind::one_by_one ? call.count - 1 : 0;
-    joined_ = calls + single > 1 && convert_.joins(stretches_.run, single == 0) &&
-              stretches_.count * stretches_.run < (calls + single) * kManyElements;
+    int64_t calls = 0;
+    bool one_by_one = false;
+    for (const Call& call : std::span(calls_).first(static_cast<std::size_t>(call_count_))) {
+      one_by_one |= call.kind == Call::Kind::one_by_one;
+      calls += call.kind == Call::Kind::one_by_one ? call.count : 1;
+    }
+    joined_ = calls > 1 && convert_.joins(stretches_.run, !one_by_one) &&
+              stretches_.count * stretches_.run < calls * kManyElements;
   }
 
   void list() {

@@ -60,8 +60,6 @@ std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const 
 
 std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const ConvertedTypes& types, bool streams) {
   constexpr int64_t kMostPeriod = ConvertedRuns::kMostPeriod;
-  /// Pieces of so many elements with one value are converted by themselves, unless a run has so many periods.
-  constexpr int64_t kLongPiece = 64, kManyPeriods = 8;
   if (!types.computes || !types.whole_bytes()) return {};
   Box rest = box;
   const auto at = find_run(rest.axes, units(types.src), units(types.dst));
@@ -98,8 +96,9 @@ std::optional<Planned<ConvertedRuns>> plan_periodic_runs(const Box& box, const C
   if (period > kMostPeriod) return {};
   for (auto more = next(); more != rest.axes.end() && more->stride[kAttribute] == 0; more = next())
     run.extent *= take(rest.axes, more).extent;
-  if (count == 1 ? run.extent == period : method.axes[0].extent >= kLongPiece && run.extent < kManyPeriods * period)
-    return {};
+  if (count == 1 && run.extent == period) return {};
+  const bool few = run.extent < ConvertedRuns::kManyPeriods * period;
+  if (count > 1 && few && method.axes[0].extent >= ConvertedRuns::kLongPiece) return {};
   Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes);
   runs.elements = loops.elements;
   runs.unit_bits = loops.unit_bits;
@@ -118,7 +117,9 @@ Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types,
   Box rest = box;
   const Axis run = take(rest.axes, find_run(rest.axes, units(types.src), units(types.dst)));
   const bool past_cache = streams && types.whole_bytes();
-  Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes, past_cache ? 1 : kEnoughSteps / run.extent);
+  // A block of fewer values takes longer to start than to convert.
+  const int64_t rows = past_cache ? 1 : kEnoughSteps / run.extent;
+  Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes, rows);
   runs.elements = loops.elements;
   runs.unit_bits = loops.unit_bits;
   runs.piece = loops.piece;

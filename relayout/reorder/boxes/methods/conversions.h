@@ -40,9 +40,13 @@ struct ConvertedRuns {
   };
   static constexpr std::size_t kMostAxes = 3;
   static constexpr int64_t kMostPeriod = 256;
+  /// To list the attribute values of a period takes about as long as to convert so many periods. In shorter runs pieces
+  /// with values of their own are therefore joined with those of other runs, up to so many elements each: from there on
+  /// a call for each piece takes less time than to join it.
+  static constexpr int64_t kManyPeriods = 8, kLongPiece = 64;
   /// Attribute values repeat in a run after all steps of these axes, the innermost first, as those of channels do that
-  /// lie innermost or in blocks. Blocks have whole periods. Where all extents are 1, a run has one value, or steps as
-  /// its axis does.
+  /// lie innermost or in blocks. Blocks have whole periods. Where all extents are 1 nothing repeats: the elements of a
+  /// run have one value, or each the next one.
   std::array<Steps, kMostAxes> axes{};
   /// The elements of a period.
   int64_t period() const { return axes[0].extent * axes[1].extent * axes[2].extent; }
